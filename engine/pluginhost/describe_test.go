@@ -164,6 +164,43 @@ func TestValidateIsAskedOnceAndSeesNoSecret(t *testing.T) {
 	}
 }
 
+// TestWhatAPluginHadNothingAgainstIsNotAskedAgain by the next host on the folder; what
+// it said something to is, and so is all when the file can't be read.
+func TestWhatAPluginHadNothingAgainstIsNotAskedAgain(t *testing.T) {
+	ask := func(w *world, input string) (output string, err error) {
+		_, narrowed, err := w.host.Validate(context.Background(), "evil.echo", json.RawMessage(input), nil)
+		return string(narrowed), err
+	}
+	first := newWorld(t, "good", nil)
+	if _, err := ask(first, `{"text":"x"}`); err != nil {
+		t.Fatal(err)
+	}
+	output, err := ask(first, `{"text":"fine"}`)
+	if err != nil || output != `{"type":"object","description":"question 2"}` {
+		t.Fatalf("%s, %v", output, err)
+	}
+	if err := first.host.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	dir := first.host.options.StateDir
+	second := newWorld(t, "good", func(o *Options) { o.StateDir = dir })
+	if again, err := ask(second, `{"text":"fine"}`); err != nil || again != output || second.host.Status("evil").State != Stopped {
+		t.Errorf("%s, %v, %v: want the answer of before, and no process", again, err, second.host.Status("evil"))
+	}
+	if _, err := ask(second, `{"text":"x"}`); err != nil || second.host.Status("evil").State == Stopped {
+		t.Errorf("%v, %v: want a process", err, second.host.Status("evil"))
+	}
+	for _, file := range stateFiles(t, filepath.Join(first.host.dir, "*.answers.json")) {
+		if err := os.WriteFile(file, []byte(`{"`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	third := newWorld(t, "good", func(o *Options) { o.StateDir = dir })
+	if again, err := ask(third, `{"text":"fine"}`); err != nil || again != `{"type":"object","description":"question 1"}` {
+		t.Errorf("%s, %v: want the plugin's own answer", again, err)
+	}
+}
+
 func must(path string, err error) string {
 	if err != nil {
 		panic(err)

@@ -134,7 +134,10 @@ func (h *Host) Close(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, h.kill) // also for a process that was retired before
 	var stopping sync.WaitGroup
 	for _, u := range h.units {
-		stopping.Go(func() { u.close(ctx) })
+		stopping.Go(func() {
+			u.answers.keep()
+			u.close(ctx)
+		})
 	}
 	stopping.Wait()
 	stop()

@@ -197,6 +197,9 @@ func (s *evilServer) Describe(context.Context, *pluginv1.DescribeRequest) (*plug
 
 func (s *evilServer) Validate(_ context.Context, r *pluginv1.ValidateRequest) (*pluginv1.ValidateResponse, error) {
 	s.validated++
+	if strings.Contains(string(r.GetInput().GetJson()), `"fine`) {
+		return &pluginv1.ValidateResponse{OutputSchema: []byte(fmt.Sprintf(`{"type":"object","description":"question %d"}`, s.validated))}, nil
+	}
 	return &pluginv1.ValidateResponse{
 		Diagnostics: []*pluginv1.Diagnostic{{
 			Severity: pluginv1.Diagnostic_WARNING, Pointer: "/text", Detail: string(r.GetInput().GetJson()),

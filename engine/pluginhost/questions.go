@@ -10,7 +10,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -20,42 +19,12 @@ import (
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 )
 
-// maxAnswers bounds the remembered answers of Validate, for a server that
-// checks many workflows.
-const maxAnswers = 1000
-
-// answers remembers what a plugin said to identical questions.
-type answers struct {
-	mu          sync.Mutex
-	validations map[string]validation
-}
-
-type validation struct {
-	diagnostics []Diagnostic
-	output      json.RawMessage
-}
-
-func (a *answers) get(question string) (validation, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	v, ok := a.validations[question]
-	return v, ok
-}
-
-func (a *answers) put(question string, v validation) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.validations == nil || len(a.validations) >= maxAnswers {
-		a.validations = map[string]validation{}
-	}
-	a.validations[question] = v
-}
-
 // Validate asks a plugin about one input of an action, "plugin.name". unknown
 // lists the JSON Pointers of the values that are not known before the run and
 // are left out of input. The second result is the output schema where the input
 // narrows it, else nil. Secret references need not be known: they are left out
-// and listed as unknown. Identical questions are asked once. The error is a
+// and listed as unknown. Identical questions are asked once, also by later hosts on
+// the same folder where the plugin had nothing against the input. The error is a
 // *PluginError, a *runs.Error or the context's.
 func (h *Host) Validate(ctx context.Context, action string, input json.RawMessage, unknown []string) ([]Diagnostic, json.RawMessage, error) {
 	plugin, name := splitAction(action)
@@ -70,7 +39,7 @@ func (h *Host) Validate(ctx context.Context, action string, input json.RawMessag
 		return nil, nil, fmt.Errorf("validate %s: %w", action, err)
 	}
 	question := questionKey(c.Digest, name, input, unknown)
-	if v, ok := u.answers.get(question); ok {
+	if v, ok := u.answers.get(h.dir, plugin, question); ok {
 		return v.diagnostics, v.output, nil
 	}
 	v, err := u.validate(ctx, &pluginv1.ValidateRequest{Action: name, Input: &pluginv1.Value{Json: input}, Unknown: unknown})

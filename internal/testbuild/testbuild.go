@@ -14,7 +14,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
+	"time"
 )
 
 // Program puts the program of a package at path: its folder is named from the
@@ -45,10 +47,46 @@ func Program(path, source string, flags ...string) error {
 		return fmt.Errorf("lock the programs of tests: %w", err)
 	}
 	shared := filepath.Join(cache, key)
-	if err := build(shared, source, args); err != nil {
+	if err := bring(shared, source, args); err != nil {
 		return err
 	}
 	return Copy(path, shared)
+}
+
+// current is how programs were when this process saw that they are up to date, by the
+// place of their source: to ask again takes half a second of a processor.
+var current sync.Map
+
+// bring makes the shared program where it is not up to date, or may not be: another
+// checkout may have put its own there since.
+func bring(shared, source string, args []string) error {
+	folder, err := filepath.Abs(source)
+	if err != nil {
+		return fmt.Errorf("find %s: %w", source, err)
+	}
+	id := shared + "\x00" + folder
+	if before, ok := current.Load(id); ok && !slices.Contains(args, "-overlay") && before == stampOf(shared) {
+		return nil
+	}
+	if err := build(shared, source, args); err != nil {
+		return err
+	}
+	current.Store(id, stampOf(shared))
+	return nil
+}
+
+// stamp changes with every write of a file.
+type stamp struct {
+	written time.Time
+	size    int64
+}
+
+func stampOf(path string) stamp {
+	info, err := os.Stat(path)
+	if err != nil {
+		return stamp{size: -1}
+	}
+	return stamp{info.ModTime(), info.Size()}
 }
 
 // Copy copies a program, by another process: a file that this one has open for
@@ -93,7 +131,7 @@ func keyOf(source string, args []string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find %s: %w", source, err)
 	}
-	settings, err := exec.Command("go", "env", "GOFLAGS", "GOOS", "GOARCH").Output()
+	settings, err := settings()
 	if err != nil {
 		return "", fmt.Errorf("ask for the settings of go: %w", err)
 	}
@@ -124,3 +162,6 @@ func replacedBy(overlay, root string) (files []string, err error) {
 	}
 	return files, nil
 }
+
+// settings are those of go that make another program of the same source.
+var settings = sync.OnceValues(func() ([]byte, error) { return exec.Command("go", "env", "GOFLAGS", "GOOS", "GOARCH").Output() })
