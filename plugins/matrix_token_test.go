@@ -277,7 +277,15 @@ func TestAWriteThatNeverLeftIsSentLater(t *testing.T) {
 	l := &line{name: "tasks", plugin: "tasks", kit: sim.Kit(), config: map[string]any{"base_url": "http://" + address, "token": secretRef("TASKS_TOKEN")}}
 	b := openBench(t, []*line{l}, lineSecrets())
 	id := b.start(t, step{"tasks.usage_top_up", "tasks", in{"confirm": true}, in{"retry": in{"attempts": 20, "delay": "200ms", "factor": 1}}}.source(t))
-	time.Sleep(700 * time.Millisecond)
+	for status := runs.RunQueued; status != runs.RunWaiting; time.Sleep(5 * time.Millisecond) { // for its next attempt
+		result, err := b.engine.Get(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status = result.Run.Status; status == runs.RunFailed || status == runs.RunSucceeded {
+			t.Fatalf("the run is %s: %s", status, errorText(result))
+		}
+	}
 	if listener, err = net.Listen("tcp", address); err != nil {
 		t.Skipf("the port was taken meanwhile: %v", err)
 	}
