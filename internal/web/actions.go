@@ -142,14 +142,14 @@ type rerunInput struct {
 	Body *RerunBody
 }
 
-func (s *server) rerun(ctx context.Context, in *rerunInput) (*made[RunAnswer], error) {
+func (s *server) rerun(ctx context.Context, in *rerunInput) (*creation[RunAnswer], error) {
 	body := orZero(in.Body)
-	asked, err := in.asked(ctx, "rerun of "+in.ID, "", body.GivenInputs, body.From)
+	key, err := in.identify(ctx, "rerun of "+in.ID, "", body.GivenInputs, body.From)
 	if err != nil {
 		return nil, err
 	}
 	run, list, err := s.Runs.Rerun(ctx, in.ID, engine.RerunRequest{
-		From: body.From, Inputs: body.merged(), By: by(ctx, body.By), RequestID: asked.id, Digest: asked.digest, Replayed: asked.told(),
+		From: body.From, Inputs: body.merged(), By: by(ctx, body.By), RequestID: key.id, Digest: key.digest, Replayed: key.replay(),
 	})
 	if err != nil {
 		return nil, body.placed(ofRun(in.ID, err))
@@ -157,7 +157,7 @@ func (s *server) rerun(ctx context.Context, in *rerunInput) (*made[RunAnswer], e
 	if run == nil {
 		return nil, invalidWorkflow(list)
 	}
-	return &made[RunAnswer]{Location: runLocation(run.ID), Replayed: asked.replayed, Body: RunAnswer{Run: run, Problems: list}}, nil
+	return &creation[RunAnswer]{Location: runLocation(run.ID), Replayed: key.replayed, Body: RunAnswer{Run: run, Problems: list}}, nil
 }
 
 func runLocation(id string) string { return Prefix + "/runs/" + id }

@@ -14,7 +14,7 @@ import (
 func documentTexts(t *testing.T) map[string]string {
 	t.Helper()
 	comments := map[string]string{}
-	for _, dir := range []string{".", "wire", "../../engine", "../../engine/preview", "../../engine/services", "../../engine/calls", "../../engine/connections", "../../engine/memory", "../../engine/trigger", "../../engine/upkeep", "../../engine/workspace", "../../engine/plan", "../../engine/runs", "../../engine/quota", "../../engine/diag", "../../engine/local", "../../engine/pluginhost"} {
+	for _, dir := range []string{".", "wire", "../../engine", "../../engine/preview", "../../engine/services", "../../engine/store", "../../engine/calls", "../../engine/connections", "../../engine/memory", "../../engine/trigger", "../../engine/upkeep", "../../engine/workspace", "../../engine/plan", "../../engine/runs", "../../engine/quota", "../../engine/diag", "../../engine/local", "../../engine/pluginhost"} {
 		readComments(t, dir, comments)
 	}
 	return comments
@@ -49,6 +49,9 @@ func readComments(t *testing.T, dir string, into map[string]string) {
 }
 
 func addComments(packageName string, general *ast.GenDecl, spec *ast.TypeSpec, into map[string]string) {
+	if spec.Assign.IsValid() {
+		into["alias "+spec.Name.Name] = wording(general.Doc)
+	}
 	shape, ok := spec.Type.(*ast.StructType)
 	if !ok {
 		return

@@ -85,6 +85,10 @@ func schemaName(t reflect.Type, hint string) string {
 	switch {
 	case t == reflect.TypeFor[engine.ResumeRequest]():
 		return "ResumeBody"
+	case t == reflect.TypeFor[engine.HourSummary](): // the store's type, by its name in the engine
+		return "HourSummary"
+	case t == reflect.TypeFor[engine.WorkflowSummary]():
+		return "WorkflowSummary"
 	case strings.HasSuffix(t.PkgPath(), "/preview") && name != "Preview":
 		return "Preview" + name
 	case strings.HasSuffix(t.PkgPath(), "/calls"):
@@ -153,6 +157,9 @@ func finish(document *huma.OpenAPI, texts map[string]string) {
 			continue
 		}
 		schema.Description = texts[textKey(t, "")]
+		if alias := texts["alias "+name]; alias != "" && t.Name() != name {
+			schema.Description = alias
+		}
 		for _, field := range reflect.VisibleFields(t) {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			if property := schema.Properties[name]; property != nil && property.Description == "" {

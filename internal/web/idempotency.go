@@ -11,30 +11,30 @@ import (
 	"time"
 )
 
-// asked is what a request with an Idempotency-Key asks for.
-type asked struct {
+// requestKey is a request with an Idempotency-Key, and the digest of what it asks for.
+type requestKey struct {
 	id, digest string
 	replayed   bool
 }
 
-// told is where the engine says that a run is of an earlier request; nil where
+// replay is where the engine says that a run is of an earlier request; nil where
 // nobody asks.
-func (a *asked) told() *bool {
-	if a.id == "" {
+func (k *requestKey) replay() *bool {
+	if k.id == "" {
 		return nil
 	}
-	return &a.replayed
+	return &k.replayed
 }
 
-// asked works out the id of a request, and the digest of what it asks for: the same
+// identify works out the id of a request, and the digest of what it asks for: the same
 // key with another digest is refused. named is the key of a body, where it can have
 // one; "" = none.
-func (h KeyHeader) asked(ctx context.Context, of, named string, what ...any) (*asked, error) {
+func (h KeyHeader) identify(ctx context.Context, of, named string, what ...any) (*requestKey, error) {
 	id, err := h.requestID(ctx, of, named)
 	if err != nil || id == "" {
-		return &asked{}, err
+		return &requestKey{}, err
 	}
-	return &asked{id: id, digest: digestOf(what)}, nil
+	return &requestKey{id: id, digest: digestOf(what)}, nil
 }
 
 // digestOf is the same for what means the same: whatever the order of fields, and

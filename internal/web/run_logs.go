@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -30,12 +31,37 @@ type TailQuery struct {
 	Tail int `query:"tail" minimum:"1" maximum:"1000" doc:"The last so many that fit, still in the order of the list; next_cursor leads to those before them. Not together with limit."`
 }
 
-// bounds reads how much of a list is wanted, and from which end.
-func bounds(limit, tail int) (length int, back bool, err error) {
+// part is which part of a list of a run is asked for.
+type part struct {
+	length int
+	back   bool // from the end of the list
+	since  time.Time
+	from   uint64   // the place of the cursor
+	list   []string // what a cursor is good for
+}
+
+// partOf reads it; filters are what the list is besides its run and its end.
+func (s *server) partOf(what, run string, limit, tail int, cursor, since string, filters ...string) (part, error) {
 	if tail > 0 && limit > 0 {
-		return 0, false, wire.NewProblem(wire.CodeBadRequest, "limit and tail can't be given together: tail is the length of its page")
+		return part{}, wire.NewProblem(wire.CodeBadRequest, "limit and tail can't be given together: tail is the length of its page")
 	}
-	return cmp.Or(tail, limit, defaultPage), tail > 0, nil
+	p := part{length: cmp.Or(tail, limit, defaultPage), back: tail > 0}
+	p.list = append([]string{what, run, strconv.FormatBool(p.back)}, filters...)
+	var err error
+	if p.since, err = runquery.Moment("since", since, s.Now); err != nil {
+		return part{}, err
+	}
+	p.from, err = readCursor(cursor, p.list...)
+	return p, err
+}
+
+// pageOf is a page of the list, which goes on at next; 0 = it ends.
+func pageOf[T any](p part, items []T, next uint64) Page[T] {
+	page := newPage(items, "")
+	if next > 0 {
+		page.NextCursor = makeCursor(next, p.list...)
+	}
+	return page
 }
 
 type logsQuery struct {
@@ -49,29 +75,15 @@ type logsQuery struct {
 }
 
 func (s *server) logs(ctx context.Context, in *logsQuery) (Page[runs.Log], error) {
-	none := Page[runs.Log]{}
-	limit, back, err := bounds(in.Limit, in.Tail)
+	p, err := s.partOf("logs", in.ID, in.Limit, in.Tail, in.Cursor, in.Since, in.Step, in.Level, in.Since, in.Text)
 	if err != nil {
-		return none, err
-	}
-	since, err := runquery.Moment("since", in.Since, s.Now)
-	if err != nil {
-		return none, err
-	}
-	list := []string{"logs", in.ID, strconv.FormatBool(back), in.Step, in.Level, in.Since, in.Text}
-	from, err := readCursor(in.Cursor, list...)
-	if err != nil {
-		return none, err
+		return Page[runs.Log]{}, err
 	}
 	lines, err := s.Runs.LogPage(ctx, in.ID, engine.LogQuery{
-		LogFilter: engine.LogFilter{Step: in.Step, Level: in.Level, Since: since, Text: in.Text}, From: from, Back: back, Limit: limit,
+		LogFilter: engine.LogFilter{Step: in.Step, Level: in.Level, Since: p.since, Text: in.Text}, From: p.from, Back: p.back, Limit: p.length,
 	})
 	if err != nil {
-		return none, ofRun(in.ID, err)
+		return Page[runs.Log]{}, ofRun(in.ID, err)
 	}
-	page := newPage(lines.Lines, "")
-	if lines.Next > 0 {
-		page.NextCursor = makeCursor(lines.Next, list...)
-	}
-	return page, nil
+	return pageOf(p, lines.Lines, lines.Next), nil
 }

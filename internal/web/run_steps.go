@@ -5,13 +5,11 @@ import (
 	"hash/fnv"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/flowrun/flowrun/engine/runquery"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
@@ -42,36 +40,22 @@ type stepsQuery struct {
 }
 
 func (s *server) steps(ctx context.Context, in *stepsQuery) (Page[runs.Step], error) {
-	none := Page[runs.Step]{}
-	limit, back, err := bounds(in.Limit, in.Tail)
+	p, err := s.partOf("steps", in.ID, in.Limit, in.Tail, in.Cursor, in.Since, in.Step, string(in.Status), in.Level, in.Since, in.Text)
 	if err != nil {
-		return none, err
-	}
-	since, err := runquery.Moment("since", in.Since, s.Now)
-	if err != nil {
-		return none, err
-	}
-	list := []string{"steps", in.ID, strconv.FormatBool(back), in.Step, string(in.Status), in.Level, in.Since, in.Text}
-	place, err := readCursor(in.Cursor, list...)
-	if err != nil {
-		return none, err
+		return Page[runs.Step]{}, err
 	}
 	steps, err := s.Runs.Steps(ctx, in.ID)
 	if err != nil {
-		return none, ofRun(in.ID, err)
+		return Page[runs.Step]{}, ofRun(in.ID, err)
 	}
-	if back {
+	if p.back {
 		slices.Reverse(steps)
 	}
-	shown, next := pageOfSteps(steps, place, limit, in.matcher(since))
-	if back {
+	shown, next := pageOfSteps(steps, p.from, p.length, in.matcher(p.since))
+	if p.back {
 		slices.Reverse(shown)
 	}
-	page := newPage(shown, "")
-	if next > 0 {
-		page.NextCursor = makeCursor(next, list...)
-	}
-	return page, nil
+	return pageOf(p, shown, next), nil
 }
 
 // pageOfSteps returns the steps that fit from a place on, and the place to go on

@@ -199,22 +199,22 @@ type triggerInput struct {
 
 var polledResponse = also{"200", "A poll that found nothing: there is no run.", "application/json", []reflect.Type{reflect.TypeFor[RunAnswer]()}}
 
-func (s *server) triggerSchedule(ctx context.Context, in *triggerInput) (*made[RunAnswer], error) {
+func (s *server) triggerSchedule(ctx context.Context, in *triggerInput) (*creation[RunAnswer], error) {
 	request := orZero(in.Body)
 	request.By = by(ctx, request.By)
-	asked, err := in.asked(ctx, in.ID, request.RequestID, request.At)
+	key, err := in.identify(ctx, in.ID, request.RequestID, request.At)
 	if err != nil {
 		return nil, err
 	}
-	request.RequestID, request.Digest, request.Replayed = asked.id, asked.digest, asked.told()
+	request.RequestID, request.Digest, request.Replayed = key.id, key.digest, key.replay()
 	run, err := s.Schedules.TriggerSchedule(ctx, in.ID, request)
 	if err != nil {
 		return nil, err
 	}
 	if run == nil { // a poll that found nothing
-		return &made[RunAnswer]{Status: http.StatusOK, Body: RunAnswer{}}, nil
+		return &creation[RunAnswer]{Status: http.StatusOK, Body: RunAnswer{}}, nil
 	}
-	return &made[RunAnswer]{Location: runLocation(run.ID), Replayed: asked.replayed, Body: RunAnswer{Run: run}}, nil
+	return &creation[RunAnswer]{Location: runLocation(run.ID), Replayed: key.replayed, Body: RunAnswer{Run: run}}, nil
 }
 
 // BackfillBody names the slots of a backfill.
@@ -232,8 +232,8 @@ type backfillInput struct {
 	Body BackfillBody
 }
 
-// asked reads the times of a backfill, and tells what is wrong with both.
-func (s *server) asked(body BackfillBody) (trigger.BackfillRequest, error) {
+// backfillOf reads the times of a backfill, and tells what is wrong with both.
+func (s *server) backfillOf(body BackfillBody) (trigger.BackfillRequest, error) {
 	request := trigger.BackfillRequest{All: body.All, DryRun: body.DryRun, MaxParallel: body.MaxParallel, By: body.By}
 	var wrong *Problem
 	for _, one := range []struct {
@@ -262,7 +262,7 @@ func (s *server) asked(body BackfillBody) (trigger.BackfillRequest, error) {
 var backfillResponse = also{"200", "What would be started.", "application/json", []reflect.Type{reflect.TypeFor[trigger.BackfillResult]()}}
 
 func (s *server) backfill(ctx context.Context, in *backfillInput) (*outcome[*trigger.BackfillResult], error) {
-	request, err := s.asked(in.Body)
+	request, err := s.backfillOf(in.Body)
 	if err != nil {
 		return nil, err
 	}

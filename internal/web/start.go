@@ -77,19 +77,19 @@ func (a StartAnswer) MarshalJSON() ([]byte, error) {
 	return json.Marshal(whole(a))
 }
 
-func (s *server) startNamed(ctx context.Context, in *startInput) (*made[StartAnswer], error) {
+func (s *server) startNamed(ctx context.Context, in *startInput) (*creation[StartAnswer], error) {
 	wait, err := parseWait(in.Wait)
 	if err != nil {
 		return nil, err
 	}
 	body := orZero(in.Body)
-	asked, err := in.asked(ctx, in.Name, "", body.GivenInputs, body.ScheduledAt)
+	key, err := in.identify(ctx, in.Name, "", body.GivenInputs, body.ScheduledAt)
 	if err != nil {
 		return nil, err
 	}
 	run, list, err := s.Workflows.StartNamed(ctx, in.Name, engine.NamedStart{
 		Inputs: body.merged(), ScheduledAt: body.ScheduledAt, By: by(ctx, body.By),
-		RequestID: asked.id, Digest: asked.digest, Replayed: asked.told(),
+		RequestID: key.id, Digest: key.digest, Replayed: key.replay(),
 	})
 	switch {
 	case err != nil:
@@ -97,7 +97,7 @@ func (s *server) startNamed(ctx context.Context, in *startInput) (*made[StartAns
 	case run == nil:
 		return nil, invalidWorkflow(list)
 	}
-	answer := &made[StartAnswer]{Location: runLocation(run.ID), Replayed: asked.replayed, Body: StartAnswer{Run: run, Problems: list}}
+	answer := &creation[StartAnswer]{Location: runLocation(run.ID), Replayed: key.replayed, Body: StartAnswer{Run: run, Problems: list}}
 	if wait > 0 {
 		return answer, s.addResult(ctx, answer, wait)
 	}
@@ -106,7 +106,7 @@ func (s *server) startNamed(ctx context.Context, in *startInput) (*made[StartAns
 
 // addResult waits for the end of a run and adds what it gave; one that takes
 // longer is accepted and no more.
-func (s *server) addResult(ctx context.Context, answer *made[StartAnswer], wait time.Duration) error {
+func (s *server) addResult(ctx context.Context, answer *creation[StartAnswer], wait time.Duration) error {
 	body := &answer.Body
 	if err := s.waitForEnd(ctx, body.Run.ID, wait); err != nil {
 		return ofRun(body.Run.ID, err)

@@ -93,23 +93,23 @@ func (o *outcome[T]) write(x huma.Context, status int) {
 	wire.WriteJSON(w, cmp.Or(o.Status, status), o.Body)
 }
 
-// made is the answer of an operation that makes something. Status 0 is that of the
+// creation is the answer of an operation that makes something. Status 0 is that of the
 // operation.
-type made[T any] struct {
+type creation[T any] struct {
 	Status   int
 	Location string `header:"Location" doc:"The path of what was made."`
 	Replayed bool   `header:"Idempotent-Replayed" doc:"true where an earlier request with this Idempotency-Key has made it; else it is not sent."`
 	Body     T
 }
 
-func (m *made[T]) write(x huma.Context, status int) {
-	if m.Location != "" {
-		x.SetHeader("Location", m.Location)
+func (c *creation[T]) write(x huma.Context, status int) {
+	if c.Location != "" {
+		x.SetHeader("Location", c.Location)
 	}
-	if m.Replayed {
+	if c.Replayed {
 		x.SetHeader("Idempotent-Replayed", "true")
 	}
-	(&outcome[T]{m.Status, m.Body}).write(x, status)
+	(&outcome[T]{c.Status, c.Body}).write(x, status)
 }
 
 // streamed is an answer that is written while it comes to be.
