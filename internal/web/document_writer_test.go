@@ -157,7 +157,7 @@ func finish(document *huma.OpenAPI, texts map[string]string) {
 			continue
 		}
 		schema.Description = texts[textKey(t, "")]
-		if alias := texts["alias "+name]; alias != "" && t.Name() != name {
+		if alias := texts["alias "+name]; alias != "" && t.Name() != name && !strings.Contains(t.Name(), "[") {
 			schema.Description = alias
 		}
 		for _, field := range reflect.VisibleFields(t) {

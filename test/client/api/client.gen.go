@@ -1035,6 +1035,7 @@ type HookAnswer struct {
 
 // HourSummary HourSummary are the runs that were accepted in an hour.
 type HourSummary struct {
+	// Hour its begin, UTC
 	Hour time.Time         `json:"hour"`
 	Runs *map[string]int64 `json:"runs"`
 }
@@ -1580,7 +1581,7 @@ type Result struct {
 	Steps *map[string]RunStep `json:"steps"`
 }
 
-// ResumeBody ResumeBody says how to go on. The hidden fields name and hold files: they are for the socket alone.
+// ResumeBody ResumeRequest says how to go on. The hidden fields name and hold files: they are for the socket alone.
 type ResumeBody struct {
 	// By Who asks. Over TCP it is ignored.
 	By *string `json:"by,omitempty"`
