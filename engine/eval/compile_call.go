@@ -1,9 +1,8 @@
 package eval
 
 import (
-	"fmt"
-
 	"github.com/expr-lang/expr/ast"
+
 	"github.com/flowrun/flowrun/engine/diag"
 )
 
@@ -119,15 +118,4 @@ func notList(name string, v any) error {
 		failure.Hint = diag.Say("values(x) and toPairs(x) make lists of an object")
 	}
 	return failure
-}
-
-// plural counts things: "1 argument", "2 arguments"; without a thing the number.
-func plural(n int, what string) string {
-	switch {
-	case what == "":
-		return fmt.Sprint(n)
-	case n == 1:
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

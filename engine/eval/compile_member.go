@@ -5,6 +5,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/expr-lang/expr/ast"
+
+	"github.com/flowrun/flowrun/engine/diag"
 )
 
 // chain ends with null where a `?.` in it met null.
@@ -162,7 +164,7 @@ func itemOf(v, index any, source string) (any, error) {
 		}
 		at := fromEnd(i, len(base))
 		if at < 0 || at >= len(base) {
-			return nil, failf("%s has no element %d: it has %s", source, i, plural(len(base), "element")).
+			return nil, failf("%s has no element %d: it has %s", source, i, diag.Count(len(base), "element")).
 				hint("get(list, %d) gives null there", i)
 		}
 		return base[at], nil

@@ -3,6 +3,7 @@ package eval
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -191,13 +192,13 @@ func (f *function) param(i int) param { return f.params[min(i, len(f.params)-1)]
 func (f *function) arity(n int) string {
 	switch most := len(f.params); {
 	case f.variadic && n < f.required:
-		return "at least " + plural(f.required, "argument")
+		return "at least " + diag.Count(f.required, "argument")
 	case f.variadic, n >= f.required && n <= most:
 		return ""
 	case f.required == most:
-		return plural(most, "argument")
+		return diag.Count(most, "argument")
 	default:
-		return plural(f.required, "") + " to " + plural(most, "argument")
+		return strconv.Itoa(f.required) + " to " + diag.Count(most, "argument")
 	}
 }
 

@@ -430,7 +430,7 @@ func (k *call) fromPairs() *schema.Type {
 	var values *schema.Type
 	for _, one := range pair.Each() {
 		if one.Tuple != nil && len(one.Tuple) != 2 || one.AlwaysEmpty() {
-			return k.wrong(0, "fromPairs expects pairs [name, value], got lists of %s", plural(len(one.Tuple), "element"))
+			return k.wrong(0, "fromPairs expects pairs [name, value], got lists of %s", diag.Count(len(one.Tuple), "element"))
 		}
 		name, value := one.Element(), one.Element()
 		if one.Tuple != nil {

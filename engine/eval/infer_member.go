@@ -180,7 +180,7 @@ func (c *checker) placeOf(n *ast.MemberNode, base *schema.Type, scope *Scope) *s
 			place += len(base.Tuple)
 		}
 		if place < 0 || place >= len(base.Tuple) {
-			return c.report(c.issueOver(n.Property, CodeMember, "this list has %s, the last one is [%d]", plural(len(base.Tuple), "element"), len(base.Tuple)-1))
+			return c.report(c.issueOver(n.Property, CodeMember, "this list has %s, the last one is [%d]", diag.Count(len(base.Tuple), "element"), len(base.Tuple)-1))
 		}
 		return base.Tuple[place]
 	}

@@ -32,10 +32,10 @@ func (t *Type) checkText(p path, s string) error {
 			if n == 0 {
 				return mismatchf(p, "the text is empty")
 			}
-			return mismatchf(p, "the text has %s, at least %d are needed", count(n, "character"), *t.MinLength)
+			return mismatchf(p, "the text has %s, at least %d are needed", diag.Count(n, "character"), *t.MinLength)
 		}
 		if t.MaxLength != nil && n > *t.MaxLength {
-			return mismatchf(p, "the text has %s, at most %d are allowed", count(n, "character"), *t.MaxLength)
+			return mismatchf(p, "the text has %s, at most %d are allowed", diag.Count(n, "character"), *t.MaxLength)
 		}
 	}
 	if t.Pattern == "" {
@@ -56,19 +56,12 @@ func (t *Type) checkText(p path, s string) error {
 
 func (t *Type) checkCount(p path, n int) error {
 	if t.MinLength != nil && n < *t.MinLength {
-		return mismatchf(p, "the list has %s, at least %d are needed", count(n, "element"), *t.MinLength)
+		return mismatchf(p, "the list has %s, at least %d are needed", diag.Count(n, "element"), *t.MinLength)
 	}
 	if t.MaxLength != nil && n > *t.MaxLength {
-		return mismatchf(p, "the list has %s, at most %d are allowed", count(n, "element"), *t.MaxLength)
+		return mismatchf(p, "the list has %s, at most %d are allowed", diag.Count(n, "element"), *t.MaxLength)
 	}
 	return nil
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func (t *Type) checkEnum(p path, v any) error {
