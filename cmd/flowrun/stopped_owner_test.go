@@ -38,6 +38,14 @@ func TestAStoreWhoseOwnerHangsIsNamed(t *testing.T) {
 			_ = json.Unmarshal(data, &said) // half-written: look again
 		}
 	}
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(dir, "state", "flowrun.db")); err == nil {
+			break // a folder without has no runs, whoever owns it
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the owner made no store")
+		}
+	}
 	if err := owner.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
