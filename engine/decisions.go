@@ -271,8 +271,7 @@ func (d *decider) resolve() (*journal.Event, error) {
 
 func (d *decider) notResolvable() error {
 	err := d.notWaiting("a resolve, which is for unknown outcomes")
-	var conflict *fault.ConflictError
-	if errors.As(err, &conflict) {
+	if conflict, ok := errors.AsType[*fault.ConflictError](err); ok {
 		conflict.Hint = diag.Sayf("%s tries again what failed", diag.Command{"runs", "resume", d.run})
 	}
 	return err
@@ -327,8 +326,7 @@ func fieldHint(name string, t *schema.Type) diag.Hint {
 // wrongAnswer names the field that does not fit.
 func wrongAnswer(err error) error {
 	wrong := &fault.InputError{Message: "the answer does not fit: " + err.Error()}
-	var mismatch *schema.Mismatch
-	if errors.As(err, &mismatch) {
+	if mismatch, ok := errors.AsType[*schema.Mismatch](err); ok {
 		wrong.Hint, wrong.Pointer = mismatch.Hint, mismatch.Pointer
 		wrong.Input, _, _ = strings.Cut(strings.TrimPrefix(mismatch.Pointer, "/"), "/")
 	}

@@ -81,8 +81,7 @@ func Open(ctx context.Context, p *workspace.Workspace) (*Engine, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(p.Config().StateDir, 0o700); err != nil {
-		var path *fs.PathError
-		if errors.As(err, &path) {
+		if path, ok := errors.AsType[*fs.PathError](err); ok {
 			err = fmt.Errorf("the folder can't be made: %w", path.Err)
 		}
 		return nil, &fault.StoreError{Fault: fault.StoreIO, Path: p.Config().StateDir, Err: err}

@@ -104,8 +104,7 @@ func (e *Engine) replan(ctx context.Context, row *runs.Run, request ResumeReques
 	err = e.driver.Replan(ctx, row.ID, func(m *interp.Machine) (*journal.Replan, string, error) {
 		return replan, request.By, m.CheckReplan(workflow.Workflow)
 	})
-	var differs *interp.ReplanError
-	if errors.As(err, &differs) {
+	if differs, ok := errors.AsType[*interp.ReplanError](err); ok {
 		return &fault.ConflictError{
 			Message: fmt.Sprintf("run %s can't go on by %s: %s", row.ID, now.File, differs.Error()),
 			Hint:    diag.Say("resume it without --with-latest, or start a new run of the file"),

@@ -39,7 +39,7 @@ func (e *Engine) begin(ctx context.Context, checked *workspace.Checked, inputs j
 		return "", false, err
 	}
 	id, err = e.driver.Start(ctx, *request)
-	if refused := (*runs.Error)(nil); errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*runs.Error](err); ok {
 		return "", false, &fault.InputError{Message: refused.Message, Hint: refused.Hint}
 	}
 	if err != nil {

@@ -71,8 +71,7 @@ func Shown(text string, limit int) string { return plain(cut(text, limit)) }
 // NotSent says of an error that the request it is about was not sent: a write is
 // then known not to have happened.
 func NotSent(err error) error {
-	var failure *Error
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*Error](err); ok {
 		failure.Applied = NotApplied
 	}
 	return err
@@ -81,8 +80,7 @@ func NotSent(err error) error {
 // WithoutBody takes the excerpt of the answer's body out of an error: for answers
 // that may hold a token, even where they are cut short.
 func WithoutBody(err error) error {
-	var failure *Error
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*Error](err); ok {
 		delete(failure.Details, "body")
 	}
 	return err

@@ -25,12 +25,10 @@ func (p Pending) Error() string {
 
 // asPending finds a Pending, given by value or as a pointer, in an error.
 func asPending(err error) *Pending {
-	var value Pending
-	if errors.As(err, &value) {
+	if value, ok := errors.AsType[Pending](err); ok {
 		return &value
 	}
-	var pointer *Pending
-	if errors.As(err, &pointer) {
+	if pointer, ok := errors.AsType[*Pending](err); ok {
 		return pointer
 	}
 	return nil

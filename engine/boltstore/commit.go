@@ -53,7 +53,7 @@ func (s *Store) commit(group []*op) error {
 		wrote := false
 		for _, o := range group {
 			changed, err := o.apply(w)
-			if fatal := (*txError)(nil); errors.As(err, &fatal) {
+			if fatal, ok := errors.AsType[*txError](err); ok {
 				return fatal.err
 			}
 			wrote = wrote || changed

@@ -153,8 +153,7 @@ func (f *openedFile) open(path string, options *bolt.Options) (err error) {
 	if f.file != nil {
 		_ = f.file.Close() // bbolt has closed it already unless it panicked
 	}
-	var corrupt *store.CorruptError
-	if errors.As(err, &corrupt) {
+	if corrupt, ok := errors.AsType[*store.CorruptError](err); ok {
 		corrupt.Path = path
 		return corrupt
 	}

@@ -227,8 +227,7 @@ func (w *pageWalk) record(id uint64, in *location, key, stored []byte) error {
 		return nil
 	}
 	if _, err := unseal(in.path, key, stored); err != nil {
-		var corrupt *store.CorruptError
-		if errors.As(err, &corrupt) {
+		if corrupt, ok := errors.AsType[*store.CorruptError](err); ok {
 			corrupt.Page = id
 		}
 		return err

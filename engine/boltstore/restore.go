@@ -110,8 +110,7 @@ func (r *restore) copy(temporary string) error {
 	}
 	r.info.Sidecar = want != ""
 	if err := checkWhole(r.ctx, temporary); err != nil {
-		var corrupt *store.CorruptError
-		if errors.As(err, &corrupt) {
+		if corrupt, ok := errors.AsType[*store.CorruptError](err); ok {
 			corrupt.Path = r.backup
 		}
 		return err

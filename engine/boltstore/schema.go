@@ -152,12 +152,10 @@ func decodeSchema(version []byte) (uint64, error) {
 func (s *Store) named(err error) error { return named(s.path, err) }
 
 func named(path string, err error) error {
-	var corrupt *store.CorruptError
-	if errors.As(err, &corrupt) && corrupt.Path == "" {
+	if corrupt, ok := errors.AsType[*store.CorruptError](err); ok && corrupt.Path == "" {
 		corrupt.Path = path
 	}
-	var newer *store.NewerError
-	if errors.As(err, &newer) && newer.Path == "" {
+	if newer, ok := errors.AsType[*store.NewerError](err); ok && newer.Path == "" {
 		newer.Path = path
 	}
 	return err

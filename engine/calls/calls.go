@@ -117,8 +117,7 @@ func Failed(action string, failed *runs.Error) Result {
 
 // Unknown is the failure of a call whose action is not known; err is why.
 func (c *Caller) Unknown(name string, err error) *runs.Error {
-	var broken *pluginhost.PluginError
-	if errors.As(err, &broken) {
+	if broken, ok := errors.AsType[*pluginhost.PluginError](err); ok {
 		return &runs.Error{Kind: plan.KindCrashed, Applied: runs.NotApplied, Reason: broken.Reason, Message: err.Error(), Hint: broken.Hint}
 	}
 	failed := runs.Failure(plan.KindInvalid, runs.NotApplied, "%v", err)

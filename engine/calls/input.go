@@ -48,8 +48,7 @@ func (c *Caller) input(ctx context.Context, action *plan.Action, request Request
 	}
 	if _, err := decode(input); err != nil {
 		failed := runs.Failure(plan.KindInvalid, runs.NotApplied, "%v", err)
-		var mismatch *schema.Mismatch
-		if errors.As(err, &mismatch) {
+		if mismatch, ok := errors.AsType[*schema.Mismatch](err); ok {
 			failed.Message, failed.Hint, failed.Pointer = mismatch.Message, mismatch.Hint, mismatch.Pointer
 		}
 		return nil, failed

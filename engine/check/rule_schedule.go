@@ -40,8 +40,7 @@ func (c *checker) cron(node *spec.Node, into *string) {
 		return
 	}
 	_, err := cron.Parse(node.Text)
-	var problem *cron.Error
-	if errors.As(err, &problem) {
+	if problem, ok := errors.AsType[*cron.Error](err); ok {
 		c.errorAt(node.Span(problem.Start, problem.End), CodeCron, "%s", problem.Message).Hint = problem.Hint
 		return
 	}

@@ -184,8 +184,7 @@ func (k *call) literal(i int) (string, bool) {
 // constant reports a literal argument that can't be used.
 func (k *call) constant(i int, err error) *schema.Type {
 	issue := k.c.issueOver(k.args[i], CodeConstant, "%s", err.Error())
-	var failure *RunError
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*RunError](err); ok {
 		issue.Message, issue.Hint = failure.Message, failure.Hint
 	}
 	return k.c.report(issue)

@@ -89,8 +89,7 @@ func (e *RunError) hint(format string, args ...any) *RunError {
 // placed gives an error the place of the node that it came from, unless it has
 // one.
 func placed(err error, start, end int) error {
-	var failure *RunError
-	if errors.As(err, &failure) && failure.End == 0 {
+	if failure, ok := errors.AsType[*RunError](err); ok && failure.End == 0 {
 		failure.Start, failure.End = start, end
 	}
 	return err

@@ -53,8 +53,7 @@ func (m *machine) match(pattern *regexp.Regexp, size int, text string) (bool, er
 }
 
 func regexpMessage(err error) string {
-	var broken *syntax.Error
-	if errors.As(err, &broken) {
+	if broken, ok := errors.AsType[*syntax.Error](err); ok {
 		return strings.TrimSpace(string(broken.Code) + " " + shorten(broken.Expr))
 	}
 	return err.Error()

@@ -145,8 +145,7 @@ func isPlain(v any) bool {
 }
 
 func tooLarge(err error) error {
-	var failure *RunError
-	if errors.As(err, &failure) && failure.Reason == reasonLimit && failure.Message == "the value is too large" {
+	if failure, ok := errors.AsType[*RunError](err); ok && failure.Reason == reasonLimit && failure.Message == "the value is too large" {
 		failure.Message = fmt.Sprintf("the result is too large (at most %d KiB)", maxResult>>10)
 		failure.Hint = diag.Say("take less, or read it where it is needed")
 	}

@@ -17,7 +17,7 @@ import (
 func (d *Driver) Snapshot(ctx context.Context, id string) (*runs.Result, error) {
 	var result *runs.Result
 	err := d.inspect(ctx, id, false, func(r *run) { result = r.result() })
-	if large := (*TooLargeError)(nil); errors.As(err, &large) {
+	if _, ok := errors.AsType[*TooLargeError](err); ok {
 		return d.rowAlone(id)
 	}
 	return result, err

@@ -69,8 +69,7 @@ func (e *PluginError) planError(now time.Time) *runs.Error {
 
 // failureOf turns what acquire and describe return into a call's failure.
 func (h *Host) failureOf(ctx context.Context, err error) *runs.Error {
-	var plugin *PluginError
-	if errors.As(err, &plugin) {
+	if plugin, ok := errors.AsType[*PluginError](err); ok {
 		return plugin.planError(h.options.Now())
 	}
 	if failure := contextFailure(ctx); failure != nil {

@@ -114,8 +114,7 @@ func (l *library) digest(path string, read func(*os.File) (string, error)) (stri
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		var failed *fs.PathError
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*fs.PathError](err); ok {
 			err = failed.Err
 		}
 		return "", fmt.Errorf("%s can't be opened: %w", path, err)

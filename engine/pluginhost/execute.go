@@ -163,8 +163,7 @@ func (h *Host) fitOutput(a *actionContract, value *pluginv1.Value) (json.RawMess
 	}
 	if _, err := a.clearOutput.Decode(doc); err != nil {
 		failure := runs.Failure(plan.KindUnexpectedResponse, runs.AppliedUnknown, "the answer does not fit the output that %s declares: %v", a.FullName(), err)
-		var mismatch *schema.Mismatch
-		if errors.As(err, &mismatch) && mismatch.Pointer != "" {
+		if mismatch, ok := errors.AsType[*schema.Mismatch](err); ok && mismatch.Pointer != "" {
 			failure.Details, _ = json.Marshal(map[string]string{"output_pointer": h.gate.Text(mismatch.Pointer)}) // texts only
 		}
 		return nil, failure

@@ -146,7 +146,7 @@ func (r *processRunner) Start(context.Context) error {
 
 // cause is what went wrong with a start, without the descriptor's name.
 func cause(err error) error {
-	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return failed.Err
 	}
 	return err

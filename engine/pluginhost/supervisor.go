@@ -231,7 +231,7 @@ func (u *unit) open() (executable, *code, *PluginError) {
 
 func (u *unit) executableError(err error) *PluginError {
 	failure := &PluginError{Plugin: u.source.Name, Reason: ReasonExecutable, Message: err.Error(), Hint: diag.Say("look at `plugins` in flowrun.yaml")}
-	if foreign := (*foreignCode)(nil); errors.As(err, &foreign) {
+	if _, ok := errors.AsType[*foreignCode](err); ok {
 		failure.Hint = diag.Sayf("somebody writes into the folder of flowrun's private copies: see who may (%s), and start again", diag.Command{"doctor"})
 	}
 	return failure

@@ -37,8 +37,7 @@ func (p *Project) WorkflowFiles(root fs.FS) ([]string, error) {
 			continue
 		}
 		if err != nil {
-			var failed *fs.PathError
-			if errors.As(err, &failed) {
+			if failed, ok := errors.AsType[*fs.PathError](err); ok {
 				err = failed.Err
 			}
 			return nil, fmt.Errorf("look for workflows in %s: %w", name, err)

@@ -45,8 +45,7 @@ func (t *Type) Mismatches(data []byte) []*Mismatch {
 		if _, _, err = c.value(t, v); err == nil {
 			return all
 		}
-		var last *Mismatch
-		if errors.As(err, &last) {
+		if last, ok := errors.AsType[*Mismatch](err); ok {
 			return append(all, last)
 		}
 	}

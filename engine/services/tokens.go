@@ -20,8 +20,7 @@ func (s *Services) Acquire(ctx context.Context, r pluginhost.TokenRequest) (*sec
 		return nil, nil, err
 	}
 	token, lease, err := tokens.Acquire(ctx, r.Plugin+"/"+r.Connection, r.Key, r.MinTTL, r.Reject)
-	var refused *secret.RefreshError
-	if errors.As(err, &refused) && refused.LostInCrash {
+	if refused, ok := errors.AsType[*secret.RefreshError](err); ok && refused.LostInCrash {
 		return nil, nil, lostInCrash(r.Connection, err)
 	}
 	return token, lease, err

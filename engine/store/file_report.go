@@ -62,7 +62,7 @@ func (r *Report) Add(err error) {
 		return
 	}
 	problem := Problem{Detail: err.Error()}
-	if corrupt := (*CorruptError)(nil); errors.As(err, &corrupt) {
+	if corrupt, ok := errors.AsType[*CorruptError](err); ok {
 		problem = Problem{Page: corrupt.Page, Bucket: corrupt.Bucket, Key: corrupt.Key, Detail: corrupt.Detail}
 	}
 	r.Problems = append(r.Problems, problem)

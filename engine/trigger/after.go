@@ -73,8 +73,7 @@ func (tr *Triggers) follow(ctx context.Context, rev *inforce.Revision, t *plan.T
 		requestID: requestIDOf("after", rev.Name(), t.Name, fmt.Sprintf("%s %d", run.ID, run.Attempt)),
 		fire:      &runs.Fire{From: run.ID, Depth: depth},
 	})
-	var refused *notFiredError
-	if errors.As(err, &refused) && refused.Skipped != runs.SkipBusy {
+	if refused, ok := errors.AsType[*notFiredError](err); ok && refused.Skipped != runs.SkipBusy {
 		return tr.skip(rev, t, at, refused.Skipped, refused.Note)
 	}
 	return err

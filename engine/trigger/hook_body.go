@@ -65,8 +65,7 @@ func hookBody(webhook *plan.Webhook, r HookRequest) (any, error) {
 	if err == nil {
 		return value, nil
 	}
-	var mismatch *schema.Mismatch
-	if errors.As(err, &mismatch) {
+	if mismatch, ok := errors.AsType[*schema.Mismatch](err); ok {
 		return nil, refuseHook(http.StatusUnprocessableEntity, "body%s: %s", mismatch.Pointer, mismatch.Message)
 	}
 	return nil, refuseHook(http.StatusUnprocessableEntity, "body: %v", err)

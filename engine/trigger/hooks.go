@@ -65,8 +65,7 @@ func (tr *Triggers) Hook(ctx context.Context, workflow, trigger string, r HookRe
 		return nil, err
 	}
 	answer, err := tr.takeHook(ctx, rev, t, r, sender, now)
-	var refused *HookRefusedError
-	if errors.As(err, &refused) && refused.Status < http.StatusInternalServerError {
+	if refused, ok := errors.AsType[*HookRefusedError](err); ok && refused.Status < http.StatusInternalServerError {
 		if err := tr.skip(rev, t, now, runs.SkipInvalid, refused.Message); err != nil {
 			tr.config.Log.Warn("refused webhook not recorded", "trigger", runs.TriggerID(workflow, trigger), "error", err)
 		}

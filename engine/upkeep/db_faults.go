@@ -60,8 +60,7 @@ func corruptHint(stateDir string) diag.Hint {
 // PressureFault is the refusal of a run for want of space, without what it was
 // that asked: the reason names the disk and its bytes.
 func PressureFault(stateDir string, err error) error {
-	var pressure *store.PressureError
-	if errors.As(err, &pressure) {
+	if pressure, ok := errors.AsType[*store.PressureError](err); ok {
 		err = pressure
 	}
 	return &fault.StoreError{Fault: fault.StoreFull, Path: stateDir, Err: err, Hint: fullHint()}

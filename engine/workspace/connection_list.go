@@ -181,8 +181,7 @@ func ConfigError(err error) *runs.Error {
 		return outside.failure()
 	}
 	failed := runs.Failure(plan.KindInvalid, runs.NotApplied, "%v", err)
-	var list diag.List
-	if errors.As(err, &list) && len(list) > 0 {
+	if list, ok := errors.AsType[diag.List](err); ok && len(list) > 0 {
 		var messages []string
 		for _, problem := range list {
 			messages = append(messages, problem.Message)

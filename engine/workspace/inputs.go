@@ -112,8 +112,7 @@ func WrongInput(what string, field schema.Field, err error) *fault.InputError {
 		Message: fmt.Sprintf("%s `%s`: %v", what, field.Name, err),
 		Hint:    diag.Takes(field.Type.Article()),
 	}
-	var mismatch *schema.Mismatch
-	if errors.As(err, &mismatch) {
+	if mismatch, ok := errors.AsType[*schema.Mismatch](err); ok {
 		wrong.Pointer = fault.PointerTo(field.Name, mismatch.Pointer)
 	}
 	return wrong

@@ -64,8 +64,7 @@ func (p *Workspace) checkTokenFrom(declared *project.Connection, config json.Raw
 		return
 	}
 	if _, err := p.tokenOwner(declared.Name, name); err != nil {
-		var nested diag.List
-		if errors.As(err, &nested) {
+		if _, ok := errors.AsType[diag.List](err); ok {
 			return // its own connection reports them
 		}
 		place := declared.Pos

@@ -48,8 +48,7 @@ func (r rowReader) rows(response *sdk.Response) ([]json.RawMessage, error) {
 		row, err := r.row(text)
 		if err != nil {
 			failure := response.Fail(sdk.CodeUnexpectedResponse, "row %d %v", i, err)
-			var missing missingKeyError
-			if errors.As(err, &missing) && len(r.required) > 1 {
+			if _, ok := errors.AsType[missingKeyError](err); ok && len(r.required) > 1 {
 				failure.Hint = "how several aggregates and groupings are combined is not documented; they are sent joined by commas: try with one"
 			}
 			return nil, failure

@@ -264,8 +264,7 @@ func (f *flow) wait(now time.Time) time.Duration {
 func wholeSeconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }
 
 func codeOf(err error) sdk.Code {
-	var failure *sdk.Error
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*sdk.Error](err); ok {
 		return failure.Code
 	}
 	return sdk.CodeInternal

@@ -127,8 +127,7 @@ func mayPass(f *flow, err error) bool {
 }
 
 func messageOf(err error) string {
-	var failure *sdk.Error
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*sdk.Error](err); ok {
 		return failure.Message
 	}
 	return "it was not done"

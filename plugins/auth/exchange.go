@@ -242,8 +242,7 @@ func scrub(err error, secrets []string) {
 // hinted returns an error whose hint speaks of this plugin's settings: it has no
 // base_url.
 func hinted(err error) error {
-	var failure *sdk.Error
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*sdk.Error](err); ok {
 		failure.Hint = strings.ReplaceAll(failure.Hint, "base_url", "the URLs of the connection")
 	}
 	return err

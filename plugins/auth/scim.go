@@ -34,8 +34,7 @@ func (p *plugin) scimUsersList(c *sdk.Call[Config], in UsersInput) (UsersOutput,
 		return UsersOutput{}, err
 	}
 	page, err := c.ReadPage(response, usersShape(response.Body, in.Count, start))
-	var uncertain *sdk.UncertainListError
-	if errors.As(err, &uncertain) {
+	if uncertain, ok := errors.AsType[*sdk.UncertainListError](err); ok {
 		return UsersOutput{}, response.Fail(sdk.CodeUnexpectedResponse, "the page has no list `Resources`, and no single other one").
 			WithHint("%s", uncertain.Error())
 	}

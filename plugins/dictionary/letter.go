@@ -52,8 +52,7 @@ func (s *service) letter(c *sdk.Call[Config], in LetterInput) (LetterOutput, err
 		shape.Next = sdk.ByNumber{At: page, From: 1, Size: *in.PerPage}
 	}
 	read, err := c.ReadPage(found.response, shape)
-	var uncertain *sdk.UncertainListError
-	if errors.As(err, &uncertain) && in.ItemsField == nil && !c.AllPages() {
+	if uncertain, ok := errors.AsType[*sdk.UncertainListError](err); ok && in.ItemsField == nil && !c.AllPages() {
 		// the page alone is worth something: its shape is not documented
 		c.Log().Warn("items stays empty: " + uncertain.Error())
 		return LetterOutput{Data: found.data}, nil

@@ -22,8 +22,7 @@ func (s *Sim) aggregations(w http.ResponseWriter, r *http.Request) {
 		}
 		return now.Add(-history)
 	})
-	var wrong refusal
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[refusal](err); ok {
 		fail(w, http.StatusBadRequest, string(wrong))
 		return
 	}
