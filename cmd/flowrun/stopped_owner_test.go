@@ -49,6 +49,15 @@ func TestAStoreWhoseOwnerHangsIsNamed(t *testing.T) {
 	if err := owner.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		state, err := exec.Command("ps", "-o", "state=", "-p", fmt.Sprint(owner.Process.Pid)).Output()
+		if err == nil && strings.HasPrefix(strings.TrimSpace(string(state)), "T") {
+			break // the signal is on its way until then
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the owner is not stopped: state %q, %v", state, err)
+		}
+	}
 	_, stderr, err := flowrun(t, binary, dir, "runs", "list", "--state", "state")
 	if exitOf(err) != 73 {
 		t.Errorf("runs list: %v, want exit 73", err)
