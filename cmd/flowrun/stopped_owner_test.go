@@ -50,12 +50,12 @@ func TestAStoreWhoseOwnerHangsIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		state, err := exec.Command("ps", "-o", "state=", "-p", fmt.Sprint(owner.Process.Pid)).Output()
-		if err == nil && strings.HasPrefix(strings.TrimSpace(string(state)), "T") {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", owner.Process.Pid))
+		if _, state, _ := strings.Cut(string(stat), ") "); err == nil && strings.HasPrefix(state, "T") {
 			break // the signal is on its way until then
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the owner is not stopped: state %q, %v", state, err)
+			t.Fatalf("the owner is not stopped: %s, %v", stat, err)
 		}
 	}
 	_, stderr, err := flowrun(t, binary, dir, "runs", "list", "--state", "state")
