@@ -41,6 +41,14 @@ func buildBinary(t *testing.T) string {
 	return binary
 }
 
+// buildEvil puts the plugin of testdata/evil into a folder, under a name.
+func buildEvil(t *testing.T, dir, name string) {
+	t.Helper()
+	if err := testbuild.Program(filepath.Join(dir, name), "./testdata/evil", "-ldflags=-s -w -X main.name="+name); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // suite is the tests of the package, with a folder for what they share.
 type suite struct{ tests *testing.M }
 

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flowrun/flowrun/internal/testbuild"
 	"github.com/flowrun/flowrun/internal/testcommand"
 )
 
@@ -83,13 +82,5 @@ steps:
 	stdout, stderr, err := flowrunProcess(t, binary, dir, "runs", "list", "--status", "failed")
 	if err != nil || strings.Count(stdout, "failed") < len(wants) {
 		t.Errorf("the store afterwards: %v\n%s%s", err, stdout, stderr)
-	}
-}
-
-// buildEvil puts the plugin of testdata/evil into a folder, under a name.
-func buildEvil(t *testing.T, dir, name string) {
-	t.Helper()
-	if err := testbuild.Program(filepath.Join(dir, name), "./testdata/evil", "-ldflags=-s -w -X main.name="+name); err != nil {
-		t.Fatal(err)
 	}
 }
