@@ -42,6 +42,9 @@ type session struct {
 	client *web.Client
 	owner  *owner // nil when another process owns the store
 
+	ownerPID int           // of the other process
+	silence  time.Duration // how long the other process may say nothing; 0 = as usual
+
 	serving *serving // of roleServe
 	watch   *watch   // of whoever owns the store, once it tried to
 
@@ -162,6 +165,7 @@ func (s *session) greet(info *web.Owner) error {
 		s.client.Close()
 		return err
 	}
+	s.ownerPID = info.PID
 	if s.role != roleWork {
 		return nil
 	}
@@ -198,7 +202,7 @@ func (s *session) tryAnyway(ctx context.Context, ask func(*web.Client) error) er
 // anew.
 func (s *session) ask(ctx context.Context, ask func(*web.Client) error, anew func(*web.GoneError) bool) error {
 	for {
-		err := ask(s.client)
+		err := s.noteSilence(ctx, ask)
 		var gone *web.GoneError
 		if !errors.As(err, &gone) || !anew(gone) || s.role == roleVisitor {
 			return err
