@@ -19,6 +19,9 @@ func (c *child) backUp(ctx context.Context) {
 		defer done.Store(true)
 		for n := 1; n <= c.role.Backups; n++ {
 			time.Sleep(backupRest)
+			for len(c.slots) < cap(c.slots) { // on a busy machine nothing may have begun yet
+				time.Sleep(time.Millisecond)
+			}
 			c.tell(line{Kind: lineBackup, N: n}) // what was told before this line is older than the backup
 			report, err := c.driver.backup(ctx, filepath.Join(c.role.Dir, fmt.Sprintf("backup-%d.db", n)))
 			if err != nil {
