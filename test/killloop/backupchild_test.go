@@ -19,7 +19,7 @@ func (c *child) backUp(ctx context.Context) {
 		defer done.Store(true)
 		for n := 1; n <= c.role.Backups; n++ {
 			time.Sleep(backupRest)
-			for len(c.slots) < cap(c.slots) { // on a busy machine nothing may have begun yet
+			for !c.follows() { // on a busy machine nothing may have begun yet
 				time.Sleep(time.Millisecond)
 			}
 			c.tell(line{Kind: lineBackup, N: n}) // what was told before this line is older than the backup
@@ -40,4 +40,13 @@ func (c *child) backUp(ctx context.Context) {
 			c.run(ctx, r)
 		})
 	}
+}
+
+// follows reports whether a run that was accepted goes on.
+func (c *child) follows() (goesOn bool) {
+	c.driven.Range(func(any, any) bool {
+		goesOn = true
+		return false
+	})
+	return goesOn
 }
