@@ -196,6 +196,22 @@ func effectCases() []*Case {
 			},
 		},
 		{
+			Name:     "rule 11: an unknown outcome that on_error pauses for is resolved",
+			Workflow: Output(once(OnUnknown("fail"), OnError(plan.KindUnknownOutcome, plan.ReactPause)), "v", "${{ steps.a.outputs.value }}"),
+			Script: Script{
+				Answers: map[string][]Answer{"a": {Fail(plan.KindTimeout)}},
+				Acts:    []Act{Resolve(time.Minute, "a", "happened", `{"value":5}`)},
+			},
+			Want: Want{Status: runs.RunSucceeded, Count: 1, Outputs: map[string]string{"v": "5"}},
+		},
+		{
+			Name: "rule 11: a loop that pauses for an unknown outcome in it is resumed, not resolved",
+			Workflow: Workflow(Each("l", `${{ ["a"] }}`, []plan.Step{Do("a", "svc.send", nil, OnUnknown("fail"))},
+				OnError(plan.KindUnknownOutcome, plan.ReactPause))),
+			Script: Script{Answers: map[string][]Answer{"l[0].a": {Fail(plan.KindTimeout)}}},
+			Want:   Want{Status: runs.RunPaused, Paused: runs.PausedError, Count: 1},
+		},
+		{
 			Name:     "rule 11: resolved as happened goes on with the given output",
 			Workflow: Output(once(), "v", "${{ steps.a.outputs.value }}"),
 			Script: Script{

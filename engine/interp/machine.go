@@ -27,7 +27,9 @@ import (
 //	   excludes are not read
 //	4: an expression that reads outputs of more than 128 MiB in memory fails its step;
 //	   the bytes of a journal are bounded by the driver alone
-const Version = 4
+//	5: an unknown outcome for which `on_error` pauses can be resolved; a step that
+//	   pauses for one of the steps in it is resumed, not resolved
+const Version = 5
 
 // since reports whether the run began with at least this version of the
 // behaviour.

@@ -99,7 +99,7 @@ func (s *step) didHappen(l loss, outcome *runs.Outcome) {
 	failure.Kind, failure.Reason = plan.KindUnknownOutcome, reasonOutputs
 	failure.Hint = diag.Sayf("look them up in the service, then say `flowrun runs resolve %s '%s' --happened --output JSON`", m.begun.RunID, s.path)
 	if s.code.step.OnUnknown == "fail" {
-		s.fail(failure)
+		s.failUnknown(failure)
 		return
 	}
 	s.leaveUnknown(failure)

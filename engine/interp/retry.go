@@ -158,10 +158,21 @@ func (s *step) lost(cause *runs.Error, mayRetry bool) {
 	}
 	failure := s.unknownOutcome(cause)
 	if s.code.step.OnUnknown == "fail" || s.code.step.OnUnknown == "retry" {
-		s.fail(failure)
+		s.failUnknown(failure)
 		return
 	}
 	s.leaveUnknown(failure)
+}
+
+// failUnknown fails a step whose outcome nobody knows. Where `on_error` pauses for
+// that, it is a person's to resolve: a resume would send the call again.
+func (s *step) failUnknown(failure *runs.Error) {
+	m := s.list.m
+	if m.since(5) && m.phase == running && s.reaction(plan.KindUnknownOutcome) == plan.ReactPause {
+		s.leaveUnknown(failure)
+		return
+	}
+	s.fail(failure)
 }
 
 // leaveUnknown leaves an unknown outcome to a person.

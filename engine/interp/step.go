@@ -118,7 +118,7 @@ func (s *step) fail(failure *runs.Error) {
 		s.continued = true
 	case plan.ReactPause:
 		if s.list.m.phase == running { // handlers never wait for a person
-			s.park(runs.StepFailed, pausedReason(failure.Kind))
+			s.park(runs.StepFailed, s.pausedReason(failure.Kind))
 			return
 		}
 	}
@@ -154,11 +154,11 @@ func (s *step) reaction(kind plan.ErrorKind) plan.Reaction {
 	return plan.ReactFail
 }
 
-func pausedReason(kind plan.ErrorKind) string {
-	switch kind {
-	case plan.KindAuthRequired:
+func (s *step) pausedReason(kind plan.ErrorKind) string {
+	switch {
+	case kind == plan.KindAuthRequired:
 		return runs.PausedAuthRequired
-	case plan.KindUnknownOutcome:
+	case kind == plan.KindUnknownOutcome && !s.list.m.since(5): // as if there were something to resolve
 		return runs.PausedUnknownOutcome
 	}
 	return runs.PausedError

@@ -168,14 +168,11 @@ func (m *model) unknown(s *mstep, ask asked, r reply, left, covered bool) {
 		}
 		return
 	}
-	switch s.node.unknown {
-	case "retry":
-		if left {
-			s.call.attempt++
-			return
-		}
-		m.fail(s, plan.KindUnknownOutcome, "")
-	case "fail":
+	unknown, asks := s.node.unknown, !s.list.handler && s.reaction(plan.KindUnknownOutcome) == "pause"
+	switch {
+	case unknown == "retry" && left:
+		s.call.attempt++
+	case (unknown == "retry" || unknown == "fail") && !asks:
 		m.fail(s, plan.KindUnknownOutcome, "")
 	default:
 		if happened {

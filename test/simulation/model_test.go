@@ -302,6 +302,18 @@ func (m *model) child(s *mstep, n int) {
 // fail is rule 9.
 func (m *model) fail(s *mstep, kind plan.ErrorKind, reason string) {
 	s.err = &merror{kind, reason}
+	switch reaction := s.reaction(kind); {
+	case reaction == "continue":
+		s.continued = true
+	case reaction == "pause" && !s.list.handler:
+		s.status, s.parked = runs.StepFailed, true
+		return
+	}
+	s.settle(runs.StepFailed)
+}
+
+// reaction is what the step does about a failure: "" = it fails.
+func (s *mstep) reaction(kind plan.ErrorKind) string {
 	reaction, written := s.node.onKind[string(kind)]
 	if !written {
 		reaction = s.node.onAll
@@ -310,14 +322,7 @@ func (m *model) fail(s *mstep, kind plan.ErrorKind, reason string) {
 	if reaction == "" && kind == plan.KindAuthRequired && isAction {
 		reaction = "pause"
 	}
-	switch {
-	case reaction == "continue":
-		s.continued = true
-	case reaction == "pause" && !s.list.handler:
-		s.status, s.parked = runs.StepFailed, true
-		return
-	}
-	s.settle(runs.StepFailed)
+	return reaction
 }
 
 // reset is a resume: what has ended well stays.
