@@ -236,7 +236,7 @@ func (c *Caller) once(ctx context.Context, action *plan.Action, call runs.Reques
 	}
 	attempt, cancel := context.WithTimeout(ctx, call.Timeout)
 	defer cancel()
-	answer := workspace.NewCaller(c.project).Call(attempt, call, sink)
+	answer := c.project.Call(attempt, call, sink)
 	done(answer)
 	return answer
 }

@@ -65,25 +65,12 @@ func (c *Caller) learnClear(input json.RawMessage, t *schema.Type) {
 	}
 	for name, value := range fields {
 		if field, ok := t.Field(name); ok && (field.Secret || field.HasSecret()) {
-			c.learnTexts(value)
-		}
-	}
-}
-
-func (c *Caller) learnTexts(value any) {
-	switch value := value.(type) {
-	case string:
-		c.project.Redactor().Add(value)
-	case []any:
-		for _, part := range value {
-			c.learnTexts(part)
-		}
-	case map[string]any:
-		if schema.IsSecretRef(value) {
-			return
-		}
-		for _, part := range value {
-			c.learnTexts(part)
+			schema.Walk(value, func(part any) bool {
+				if text, ok := part.(string); ok {
+					c.project.Redactor().Add(text)
+				}
+				return !schema.IsSecretRef(part)
+			})
 		}
 	}
 }

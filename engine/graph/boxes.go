@@ -26,9 +26,10 @@ const (
 // newFrame makes the boxes and arrows of a list of steps, and lays them.
 func newFrame(w *plan.Workflow, steps []plan.Step, path string) *frame {
 	f := &frame{}
-	byID := map[string]*box{}
+	byID, levels := map[string]*box{}, plan.Levels(steps)
 	for i := range steps {
 		b := newBox(w, &steps[i], path)
+		b.rank = levels[steps[i].ID] - 1
 		f.boxes = append(f.boxes, b)
 		byID[steps[i].ID] = b
 	}

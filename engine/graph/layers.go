@@ -32,6 +32,7 @@ type box struct {
 	notes      []string    // conditions and the like, one a line
 	inner      *frame      // of a loop
 	innerY     int
+	rank       int // of its layer, by the longest way to it
 	x, y, w, h int
 }
 
@@ -60,61 +61,35 @@ type slot struct {
 // in layers by the longest way, ordered so that few arrows cross. The same
 // frame always gets the same places.
 func (f *frame) lay() {
-	ranks := f.ranks()
-	layers := f.slots(ranks)
+	layers := f.slots()
 	order(layers)
 	place(layers)
 	f.settle(layers)
 }
 
-// ranks numbers the layers by the longest way to each box.
-func (f *frame) ranks() map[*box]int {
-	ranks := map[*box]int{}
-	open := map[*box]bool{}
-	var rank func(b *box) int
-	rank = func(b *box) int {
-		if layer, ok := ranks[b]; ok || open[b] {
-			return layer // a cycle is refused by the checker; a drawing must end all the same
-		}
-		open[b] = true
-		deepest := 0
-		for _, e := range f.edges {
-			if e.to == b {
-				deepest = max(deepest, rank(e.from)+1)
-			}
-		}
-		ranks[b] = deepest
-		return deepest
-	}
-	for _, b := range f.boxes {
-		rank(b)
-	}
-	return ranks
-}
-
 // slots puts the boxes into layers, and a passage into every layer that an edge
 // passes.
-func (f *frame) slots(ranks map[*box]int) [][]*slot {
+func (f *frame) slots() [][]*slot {
 	deepest := 0
 	for _, b := range f.boxes {
-		deepest = max(deepest, ranks[b])
+		deepest = max(deepest, b.rank)
 	}
 	layers := make([][]*slot, deepest+1)
 	own := map[*box]*slot{}
 	for _, b := range f.boxes {
 		s := &slot{box: b, width: b.w}
 		own[b] = s
-		layers[ranks[b]] = append(layers[ranks[b]], s)
+		layers[b.rank] = append(layers[b.rank], s)
 	}
 	for _, e := range f.edges {
 		last := own[e.from]
-		for rank := ranks[e.from] + 1; rank < ranks[e.to]; rank++ {
+		for rank := e.from.rank + 1; rank < e.to.rank; rank++ {
 			passage := &slot{edge: e, width: routeSize}
 			layers[rank] = append(layers[rank], passage)
 			join(last, passage)
 			last = passage
 		}
-		if ranks[e.to] > ranks[e.from] {
+		if e.to.rank > e.from.rank {
 			join(last, own[e.to])
 		}
 	}

@@ -3,7 +3,6 @@ package preview
 import (
 	"encoding/json"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/plan"
@@ -33,7 +32,7 @@ type times struct{ least, most int }
 func (v *previewer) steps(steps []plan.Step, env map[string]any, path string, run times) ([]Step, Calls) {
 	shown := []Step{}
 	total := Calls{Max: new(int)}
-	levels := levelsOf(steps)
+	levels := plan.Levels(steps)
 	for i := range steps {
 		one := v.step(&steps[i], env, path, run)
 		one.Level = levels[steps[i].ID]
@@ -43,35 +42,6 @@ func (v *previewer) steps(steps []plan.Step, env map[string]any, path string, ru
 		shown = append(shown, one)
 	}
 	return shown, total
-}
-
-// levelsOf numbers steps by the longest way to them.
-func levelsOf(steps []plan.Step) map[string]int {
-	byID, levels := map[string]*plan.Step{}, map[string]int{}
-	for i := range steps {
-		byID[steps[i].ID] = &steps[i]
-	}
-	var level func(id string) int
-	level = func(id string) int {
-		step, ok := byID[id]
-		if !ok {
-			return 0
-		}
-		if found, done := levels[id]; done {
-			return found
-		}
-		levels[id] = 1 // a cycle is refused by the checker
-		deepest := 0
-		for _, before := range slices.Concat(step.Needs, step.Reads) {
-			deepest = max(deepest, level(before))
-		}
-		levels[id] = deepest + 1
-		return deepest + 1
-	}
-	for i := range steps {
-		level(steps[i].ID)
-	}
-	return levels
 }
 
 func (v *previewer) step(step *plan.Step, env map[string]any, path string, run times) Step {

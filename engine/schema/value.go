@@ -34,6 +34,24 @@ func SecretName(v any) (string, bool) {
 	return name, ok && name != ""
 }
 
+// Walk visits a value as JSON decodes it and all that is in it; visit returns whether
+// to go on below.
+func Walk(value any, visit func(part any) bool) {
+	if !visit(value) {
+		return
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for _, part := range value {
+			Walk(part, visit)
+		}
+	case []any:
+		for _, part := range value {
+			Walk(part, visit)
+		}
+	}
+}
+
 // KindOf returns the kind of a value as Decode makes it; Any for what is no
 // such value.
 func KindOf(v any) Kind {

@@ -10,25 +10,20 @@ import (
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
-// caller sends the calls of runs through the plugin host.
-type caller struct{ project *Workspace }
-
-// NewCaller returns what sends the calls of a project's runs.
-func NewCaller(p *Workspace) caller { return caller{p} }
-
-// Call resolves the connection and makes one attempt.
-func (c caller) Call(ctx context.Context, request runs.Request, sink runs.Sink) runs.Answer {
+// Call sends a call through the plugin host: it resolves the connection and makes
+// one attempt.
+func (p *Workspace) Call(ctx context.Context, request runs.Request, sink runs.Sink) runs.Answer {
 	if request.Action == runs.CoreNotify {
-		return c.project.notify(ctx, request, sink)
+		return p.notify(ctx, request, sink)
 	}
-	connection, err := c.resolve(&request)
+	connection, err := p.resolve(&request)
 	if err != nil {
 		return RefusedCall(request.Action, err)
 	}
-	answer := c.project.host.Call(ctx, request, connection, sink)
+	answer := p.host.Call(ctx, request, connection, sink)
 	if pending := answer.Pending; pending != nil && pending.Prompt != nil {
 		plugin, _, _ := strings.Cut(request.Action, ".")
-		prompt := c.project.Approval(plugin, request.Connection, *pending.Prompt)
+		prompt := p.Approval(plugin, request.Connection, *pending.Prompt)
 		pending.Prompt = &prompt
 	}
 	return answer
@@ -36,12 +31,12 @@ func (c caller) Call(ctx context.Context, request runs.Request, sink runs.Sink) 
 
 // Reconcile asks the action's plugin what became of a lost call. A plugin that
 // can't tell is no error.
-func (c caller) Reconcile(ctx context.Context, request runs.Request) (runs.Outcome, error) {
-	connection, err := c.resolve(&request)
+func (p *Workspace) Reconcile(ctx context.Context, request runs.Request) (runs.Outcome, error) {
+	connection, err := p.resolve(&request)
 	if err != nil {
 		return runs.Outcome{}, err
 	}
-	outcome, failure := c.project.host.Reconcile(ctx, request, connection)
+	outcome, failure := p.host.Reconcile(ctx, request, connection)
 	if failure != nil {
 		return runs.Outcome{}, failure
 	}
@@ -49,16 +44,16 @@ func (c caller) Reconcile(ctx context.Context, request runs.Request) (runs.Outco
 }
 
 // resolve finds the connection of a request, and names it there.
-func (c caller) resolve(request *runs.Request) (pluginhost.Connection, error) {
+func (p *Workspace) resolve(request *runs.Request) (pluginhost.Connection, error) {
 	plugin, _, _ := strings.Cut(request.Action, ".")
 	if request.Connection == "" {
-		name, err := c.project.DefaultConnection(plugin)
+		name, err := p.DefaultConnection(plugin)
 		if err != nil {
 			return pluginhost.Connection{}, err
 		}
 		request.Connection = name
 	}
-	found, err := c.project.Connection(plugin, request.Connection)
+	found, err := p.Connection(plugin, request.Connection)
 	if err != nil {
 		return pluginhost.Connection{}, err
 	}

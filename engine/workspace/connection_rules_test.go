@@ -40,7 +40,6 @@ func TestTheGateOfASandboxComparesWhatIsOpened(t *testing.T) {
 	p := projectOf(t, "connections:\n  feed: {config: {file: a}}\n  other: {plugin: feed, config: {file: b}}\n", &Sandbox{
 		Simulators: []Simulator{{Plugin: "feed", Connection: "feed", Config: simulated, By: "test"}}, Live: []string{"other"},
 	})
-	gate := sandboxGate{p}
 	for name, c := range map[string]struct {
 		plugin string
 		conn   pluginhost.Connection
@@ -55,7 +54,7 @@ func TestTheGateOfASandboxComparesWhatIsOpened(t *testing.T) {
 		"the simulator's config, other plugin":  {"login", pluginhost.Connection{Name: "feed", Plugin: "login", Config: simulated}, false},
 		"no name of a plugin without simulator": {"login", pluginhost.Connection{Plugin: "login"}, false},
 	} {
-		failure := gate.Admit(c.plugin, c.conn)
+		failure := p.Admit(c.plugin, c.conn)
 		if opens := failure == nil; opens != c.opens {
 			t.Errorf("%s is opened: %v (%v)", name, opens, failure)
 		}

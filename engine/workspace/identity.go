@@ -10,12 +10,6 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
-// identifier names what calls ask for, for cursors and cached answers.
-type identifier struct{ project *Workspace }
-
-// NewIdentifier returns what names the calls of a project's runs.
-func NewIdentifier(p *Workspace) identifier { return identifier{p} }
-
 // identity is what is hashed. In a sandbox the addresses of the simulators are
 // others at every start, so that the plugin's name stands for its config.
 type identity struct {
@@ -27,22 +21,22 @@ type identity struct {
 	Input      json.RawMessage `json:"input"`
 }
 
-// Identify hashes action, connection (plugin, name, config without secrets) and
-// the normalised input (docs/language.md, rule 13). Secrets in the input count by
-// their names. For a cursor the page cursor is no part of it, and neither are
+// Identify names what a call asks for, for cursors and cached answers: it hashes
+// action, connection (plugin, name, config without secrets) and the normalised input
+// (docs/language.md, rule 13). Secrets in the input count by their names. For a cursor the page cursor is no part of it, and neither are
 // the bounds of a declared range: they follow the clock in most workflows, and a
 // cursor that begins anew with every run would be none.
-func (i identifier) Identify(action *plan.Action, connection string, input json.RawMessage, cursor bool) (string, error) {
+func (p *Workspace) Identify(action *plan.Action, connection string, input json.RawMessage, cursor bool) (string, error) {
 	name := connection
 	if name == "" {
 		var err error
-		if name, err = i.project.DefaultConnection(action.Plugin); err != nil {
+		if name, err = p.DefaultConnection(action.Plugin); err != nil {
 			return "", err
 		}
 	}
 	what := identity{Action: action.FullName(), Plugin: action.Plugin, Connection: name}
-	if i.project.Live(name) {
-		resolved, err := i.project.Connection(action.Plugin, name)
+	if p.Live(name) {
+		resolved, err := p.Connection(action.Plugin, name)
 		if err != nil {
 			return "", err
 		}
@@ -50,7 +44,7 @@ func (i identifier) Identify(action *plan.Action, connection string, input json.
 			return "", fmt.Errorf("config of connection %s: %w", name, err)
 		}
 	} else {
-		what.Mocks = i.project.mockDigest()
+		what.Mocks = p.mockDigest()
 	}
 	var left []string
 	if cursor && action.Paging != nil {

@@ -19,7 +19,7 @@ func TestRule13TheIdentityOfWhatIsAsked(t *testing.T) {
 	p := declared(`{base_url: "https://a.example", token: "${{ secrets.A }}"}`)
 	name := func(p *Workspace, action *plan.Action, connection, input string, cursor bool) string {
 		t.Helper()
-		got, err := NewIdentifier(p).Identify(action, connection, json.RawMessage(input), cursor)
+		got, err := p.Identify(action, connection, json.RawMessage(input), cursor)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/project"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/secret"
 )
 
@@ -276,28 +277,18 @@ func (p *Workspace) missingSecrets(ctx context.Context, u ConnectionUse, config 
 // SecretNames lists the secrets that a document refers to, at any depth, each
 // once.
 func SecretNames(document json.RawMessage) []string {
-	var names []string
-	var visit func(value json.RawMessage)
-	visit = func(value json.RawMessage) {
-		if name, ok := secret.ParseReference(value); ok {
-			names = append(names, name)
-			return
-		}
-		var fields map[string]json.RawMessage
-		if json.Unmarshal(value, &fields) == nil {
-			for _, field := range fields {
-				visit(field)
-			}
-			return
-		}
-		var items []json.RawMessage
-		if json.Unmarshal(value, &items) == nil {
-			for _, item := range items {
-				visit(item)
-			}
-		}
+	var value any
+	if json.Unmarshal(document, &value) != nil {
+		return nil
 	}
-	visit(document)
+	var names []string
+	schema.Walk(value, func(part any) bool {
+		name, ok := schema.SecretName(part)
+		if ok {
+			names = append(names, name)
+		}
+		return !ok
+	})
 	slices.Sort(names)
 	return slices.Compact(names)
 }

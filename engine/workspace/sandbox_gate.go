@@ -2,24 +2,20 @@ package workspace
 
 import (
 	"bytes"
+	"cmp"
 
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
-// sandboxGate is asked by the plugin host before it opens any connection. It
-// decides anew, by the sandbox alone: a path to a call that forgot the sandbox
-// comes with a config that is not a simulator's, and ends here.
-type sandboxGate struct{ project *Workspace }
+var _ pluginhost.Gate = (*Workspace)(nil)
 
-var _ pluginhost.Gate = sandboxGate{}
-
-// Admit lets live connections pass, and those that lead to a simulator.
-func (g sandboxGate) Admit(plugin string, conn pluginhost.Connection) *runs.Error {
-	p, name := g.project, conn.Name
-	if name == "" {
-		name = plugin
-	}
+// Admit lets live connections pass, and those that lead to a simulator. The plugin host
+// asks before it opens any connection in a sandbox. It is decided anew, by the sandbox
+// alone: a path to a call that forgot the sandbox comes with a config that is not a
+// simulator's, and ends here.
+func (p *Workspace) Admit(plugin string, conn pluginhost.Connection) *runs.Error {
+	name := cmp.Or(conn.Name, plugin)
 	if p.Live(name) {
 		return nil
 	}

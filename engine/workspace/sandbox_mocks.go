@@ -92,7 +92,7 @@ func (p *Workspace) mockDigest() string {
 // mockedCaller answers the calls of steps that a test file has answers for, and
 // hands on all others.
 type mockedCaller struct {
-	caller
+	project *Workspace
 	journal recordReader
 }
 
@@ -103,7 +103,7 @@ type recordReader interface {
 
 // NewMockedCaller returns what answers or sends the calls of a project's runs.
 func NewMockedCaller(p *Workspace, journal recordReader) mockedCaller {
-	return mockedCaller{caller: NewCaller(p), journal: journal}
+	return mockedCaller{project: p, journal: journal}
 }
 
 // Call gives the next answer of the step. One that has no more is a failure: the
@@ -111,7 +111,7 @@ func NewMockedCaller(p *Workspace, journal recordReader) mockedCaller {
 func (c mockedCaller) Call(ctx context.Context, request runs.Request, sink runs.Sink) runs.Answer {
 	found := c.project.answering(request.Workflow, request.Step)
 	if found == nil {
-		return c.caller.Call(ctx, request, sink)
+		return c.project.Call(ctx, request, sink)
 	}
 	if request.Timeout > 0 {
 		bounded, cancel := context.WithTimeout(ctx, request.Timeout)
@@ -170,7 +170,7 @@ func (c mockedCaller) Reconcile(ctx context.Context, request runs.Request) (runs
 	if c.project.answering(request.Workflow, request.Step) != nil {
 		return runs.Outcome{Applied: runs.AppliedUnknown, Note: "a test file has no service to look into"}, nil
 	}
-	return c.caller.Reconcile(ctx, request)
+	return c.project.Reconcile(ctx, request)
 }
 
 // take waits as long as the answer says, and gives it.

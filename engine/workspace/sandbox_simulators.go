@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/schema"
 )
 
 // SimulatorCommand is a program that stands for a service in a sandbox.
@@ -98,36 +99,21 @@ func (p *Workspace) CheckSimulator(c SimulatorCommand, config json.RawMessage) e
 	return nil
 }
 
-// outsideAddress returns the first address in a document that is not on this
-// machine, "" when there is none.
-func outsideAddress(document json.RawMessage) string {
+// outsideAddress returns an address in a document that is not on this machine, ""
+// when there is none.
+func outsideAddress(document json.RawMessage) (outside string) {
 	var value any
 	if len(document) == 0 || json.Unmarshal(document, &value) != nil {
 		return ""
 	}
-	return outsideIn(value)
-}
-
-func outsideIn(value any) string {
-	var parts []any
-	switch value := value.(type) {
-	case string:
-		if host := hostIn(value); host != "" && !onThisMachine(host) {
-			return value
+	schema.Walk(value, func(part any) bool {
+		text, _ := part.(string)
+		if host := hostIn(text); outside == "" && host != "" && !onThisMachine(host) {
+			outside = text
 		}
-	case map[string]any:
-		for _, part := range value {
-			parts = append(parts, part)
-		}
-	case []any:
-		parts = value
-	}
-	for _, part := range parts {
-		if found := outsideIn(part); found != "" {
-			return found
-		}
-	}
-	return ""
+		return outside == ""
+	})
+	return outside
 }
 
 // hostIn is the host of an address or of host:port, "" for other texts.

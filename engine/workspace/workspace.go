@@ -83,7 +83,7 @@ func Load(_ context.Context, config Config) (*Workspace, error) {
 	}
 	var gate pluginhost.Gate
 	if config.Sandbox != nil {
-		p.sandbox, gate = &sandboxed{Sandbox: *config.Sandbox}, sandboxGate{p}
+		p.sandbox, gate = &sandboxed{Sandbox: *config.Sandbox}, p
 	}
 	mocked := ""
 	if p.sandbox != nil {
