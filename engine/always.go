@@ -138,17 +138,8 @@ func (e *Engine) takeUp(ctx context.Context) {
 	for i := range rows {
 		open[rows[i].ID] = true
 	}
-	work, workers := make(chan *runs.Run), sync.WaitGroup{}
+	slots, group := make(chan struct{}, takeUpAtOnce), sync.WaitGroup{}
 	var taken atomic.Int64
-	for range takeUpAtOnce {
-		workers.Go(func() {
-			for row := range work {
-				if e.takeUpRun(row) {
-					taken.Add(1)
-				}
-			}
-		})
-	}
 	for i := range rows {
 		if parent := rows[i].Parent; parent != nil && open[parent.Run] {
 			continue
@@ -156,10 +147,15 @@ func (e *Engine) takeUp(ctx context.Context) {
 		if ctx.Err() != nil {
 			break
 		}
-		work <- &rows[i] // the workers take it soon: none of them waits for more than a replay
+		slots <- struct{}{} // soon: nothing waits for more than a replay
+		group.Go(func() {
+			defer func() { <-slots }()
+			if e.takeUpRun(&rows[i]) {
+				taken.Add(1)
+			}
+		})
 	}
-	close(work)
-	workers.Wait()
+	group.Wait()
 	if n := taken.Load(); n > 0 {
 		log.Info("open runs taken up", "count", n)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/secret"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -57,27 +58,30 @@ func checkSecret(name, value string) error {
 // ListSecrets returns the secrets that are set or that a connection, a message's
 // target or a workflow names, by name.
 func (e *Engine) ListSecrets(ctx context.Context) ([]workspace.SecretInfo, error) {
-	stored, err := e.project.Services().StoredSecrets()
+	_, names, err := e.storedSecrets()
 	if err != nil {
 		return nil, err
 	}
-	names, err := stored.Names()
-	if err != nil {
-		return nil, e.Fault(fmt.Errorf("list the stored secrets: %w", err))
-	}
 	return e.project.Secrets(names, e.needs(ctx)), nil
+}
+
+// storedSecrets returns the secrets of the store, and their names.
+func (e *Engine) storedSecrets() (stored *secret.Stored, names []string, err error) {
+	if stored, err = e.project.Services().StoredSecrets(); err != nil {
+		return nil, nil, err
+	}
+	if names, err = stored.Names(); err != nil {
+		return nil, nil, e.Fault(fmt.Errorf("list the stored secrets: %w", err))
+	}
+	return stored, names, nil
 }
 
 // RemoveSecret deletes a stored secret. One that is not stored is an
 // *UnknownError.
 func (e *Engine) RemoveSecret(_ context.Context, name string) error {
-	stored, err := e.project.Services().StoredSecrets()
+	stored, names, err := e.storedSecrets()
 	if err != nil {
 		return err
-	}
-	names, err := stored.Names()
-	if err != nil {
-		return e.Fault(fmt.Errorf("list the stored secrets: %w", err))
 	}
 	if !slices.Contains(names, name) {
 		return e.project.UnknownSecret(name, names)

@@ -165,10 +165,7 @@ func (e *Engine) Reload(ctx context.Context) (*ReloadResult, error) {
 }
 
 func (r *ReloadResult) compare(before, now *inforce.LoadedFiles) {
-	old := map[string]*inforce.WorkflowFile{}
-	for _, file := range before.Files {
-		old[file.File] = file
-	}
+	old := before.ByFile()
 	for _, file := range now.Files {
 		was := old[file.File]
 		delete(old, file.File)

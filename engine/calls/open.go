@@ -37,11 +37,9 @@ func (o *open) enter(ctx context.Context) (bounded context.Context, leave func()
 		return nil, nil, o.refusal
 	}
 	o.running++
-	bounded, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(o.life, cancel)
+	bounded, end := within(ctx, o.life)
 	return bounded, func() {
-		stop()
-		cancel()
+		end()
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		if o.running--; o.running == 0 && o.closed {
@@ -99,8 +97,13 @@ func (o *open) pauseBetween(ctx context.Context, d time.Duration) error {
 // whileOpen bounds a wait that comes before a call is sent: it ends when a stop
 // begins.
 func (o *open) whileOpen(ctx context.Context) (context.Context, context.CancelFunc) {
+	return within(ctx, o.admission)
+}
+
+// within is ctx that also ends with another.
+func within(ctx, other context.Context) (context.Context, context.CancelFunc) {
 	bounded, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(o.admission, cancel)
+	stop := context.AfterFunc(other, cancel)
 	return bounded, func() {
 		stop()
 		cancel()

@@ -182,8 +182,7 @@ func single(key *spec.Key) object {
 		}
 		return object{"type": []string{"string", "number", "boolean"}}
 	case spec.Expression:
-		s := object{"type": []string{"string"}, "pattern": oneExpression}
-		return s
+		return object{"type": []string{"string"}, "pattern": oneExpression}
 	case spec.Condition:
 		return object{"type": []string{"string", "boolean"}}
 	case spec.Word:

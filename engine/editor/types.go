@@ -104,25 +104,24 @@ func plainWords(t *schema.Type) []any {
 
 func bounded(t *schema.Type, name string) object {
 	literal := object{"type": name}
-	if t.Min != nil {
-		literal["minimum"] = *t.Min
-	}
-	if t.Max != nil {
-		literal["maximum"] = *t.Max
-	}
+	put(literal, "minimum", t.Min)
+	put(literal, "maximum", t.Max)
 	return literal
+}
+
+// put sets a word of a schema to a bound, where there is one.
+func put[T any](literal object, word string, bound *T) {
+	if bound != nil {
+		literal[word] = *bound
+	}
 }
 
 // textOf takes unquoted numbers and booleans too: a text field takes them as they
 // stand.
 func textOf(t *schema.Type) (literal object, takesText bool) {
 	literal = object{"type": []string{"string", "number", "boolean"}}
-	if t.MinLength != nil {
-		literal["minLength"] = *t.MinLength
-	}
-	if t.MaxLength != nil {
-		literal["maxLength"] = *t.MaxLength
-	}
+	put(literal, "minLength", t.MinLength)
+	put(literal, "maxLength", t.MaxLength)
 	if t.Pattern != "" {
 		literal["pattern"] = t.Pattern
 	}
@@ -131,12 +130,8 @@ func textOf(t *schema.Type) (literal object, takesText bool) {
 
 func listOf(t *schema.Type, in bool) object {
 	literal := object{"type": "array", "items": valueOf(t.Elem, in)}
-	if t.MinLength != nil {
-		literal["minItems"] = *t.MinLength
-	}
-	if t.MaxLength != nil {
-		literal["maxItems"] = *t.MaxLength
-	}
+	put(literal, "minItems", t.MinLength)
+	put(literal, "maxItems", t.MaxLength)
 	return literal
 }
 

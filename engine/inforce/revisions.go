@@ -80,6 +80,15 @@ type LoadedFiles struct {
 	byName map[string]*WorkflowFile
 }
 
+// ByFile returns the files by their names.
+func (l *LoadedFiles) ByFile() map[string]*WorkflowFile {
+	files := make(map[string]*WorkflowFile, len(l.Files))
+	for _, file := range l.Files {
+		files[file.File] = file
+	}
+	return files
+}
+
 // Revisions keeps the workflows of a project that are in force. They are loaded
 // when they are asked for first. While nobody follows the files, each question
 // looks at them; else a change is in force some seconds later. Safe for
@@ -89,8 +98,8 @@ type Revisions struct {
 	following atomic.Bool
 	Current   atomic.Pointer[LoadedFiles] // nil = nothing was loaded
 
-	loading sync.Mutex // held by the one load
-	unsure  []string   // Files that were read since the look before: read once more
+	loading sync.Mutex      // held by the one load
+	unsure  map[string]bool // Files that were read since the look before: read once more
 
 	mu        sync.Mutex
 	listeners map[chan struct{}]struct{}

@@ -2,6 +2,7 @@ package inforce
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
@@ -80,14 +81,8 @@ func (r *Revisions) restless() bool {
 	if len(r.unsure) > 0 {
 		return true
 	}
-	if loaded := r.Current.Load(); loaded != nil {
-		for _, file := range loaded.Files {
-			if file.hopeful {
-				return true
-			}
-		}
-	}
-	return false
+	loaded := r.Current.Load()
+	return loaded != nil && slices.ContainsFunc(loaded.Files, func(file *WorkflowFile) bool { return file.hopeful })
 }
 
 // sameForce reports whether the same revisions are in force.
@@ -107,10 +102,7 @@ func (l *LoadedFiles) sameForce(other *LoadedFiles) bool {
 // report says in the log what a load has found.
 func (r *Revisions) report(before, now *LoadedFiles) {
 	log := r.project.Config().Log
-	files := map[string]*WorkflowFile{}
-	for _, file := range before.Files {
-		files[file.File] = file
-	}
+	files := before.ByFile()
 	for _, file := range now.Files {
 		old := files[file.File]
 		delete(files, file.File)

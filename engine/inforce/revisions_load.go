@@ -92,22 +92,15 @@ func (r *Revisions) Refresh(ctx context.Context, all bool) (*LoadedFiles, error)
 // problems depend on others. changed says that anything is new. No file of
 // before is touched.
 func (r *Revisions) readAll(ctx context.Context, files []string, before *LoadedFiles, all bool) (next *LoadedFiles, changed bool) {
-	known := make(map[string]*WorkflowFile, len(before.Files))
-	for _, file := range before.Files {
-		known[file.File] = file
-	}
+	known := before.ByFile()
 	next = &LoadedFiles{Files: make([]*WorkflowFile, len(files))}
 	changed = len(files) != len(before.Files)
-	unsure := make(map[string]bool, len(r.unsure))
-	for _, name := range r.unsure {
-		unsure[name] = true
-	}
-	var read []string
+	read := map[string]bool{}
 	for i, name := range files {
 		old := known[name]
-		file := r.read(ctx, name, old, all, unsure[name])
+		file := r.read(ctx, name, old, all, r.unsure[name])
 		if old == nil || !file.look.stamp.Same(old.look.stamp) {
-			read = append(read, name)
+			read[name] = true
 		}
 		changed = changed || file != old
 		next.Files[i] = file

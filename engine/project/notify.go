@@ -46,14 +46,6 @@ func SecretName(text string) (name string, ok bool) {
 // notifyWords are the ends of runs that a target can be told of.
 func notifyWords() []string { return []string{"failed", "paused", "recovered"} }
 
-func (p *parser) notify(node *spec.Node) {
-	if node.Kind != spec.Mapping {
-		p.problems.Errorf(node.Pos, CodeShape, "`notify` must be a mapping of names")
-		return
-	}
-	p.named(node, "notify target", p.notifyTarget)
-}
-
 func (p *parser) notifyTarget(name, value *spec.Node) {
 	target := Notify{Name: name.Text, Pos: name.Pos}
 	webhook, command := false, false

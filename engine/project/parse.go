@@ -60,28 +60,24 @@ func (p *parser) keys(node *spec.Node, what string, readers map[string]func(*spe
 
 func (p *parser) topLevel(root *spec.Node) {
 	p.keys(root, FileName, map[string]func(*spec.Node){
-		"connections": func(n *spec.Node) { p.named(n, "connection", p.connection) },
-		"plugins":     func(n *spec.Node) { p.named(n, "plugin", p.plugin) },
+		"connections": func(n *spec.Node) { p.named(n, "`connections` must be a mapping of names", "connection", p.connection) },
+		"plugins":     func(n *spec.Node) { p.named(n, "`plugins` must be a mapping of names", "plugin", p.plugin) },
 		"workflows":   func(n *spec.Node) { p.project.Workflows = p.texts(n, "`workflows`") },
 		"secrets":     p.secrets,
 		"retention":   p.retention,
 		"limits":      p.limits,
-		"notify":      p.notify,
+		"notify":      func(n *spec.Node) { p.named(n, "`notify` must be a mapping of names", "notify target", p.notifyTarget) },
 		"server":      p.server,
 		"sandbox": func(n *spec.Node) {
-			if n.Kind != spec.Mapping {
-				p.problems.Errorf(n.Pos, CodeShape, "`sandbox` must be a mapping of connections")
-				return
-			}
-			p.named(n, "connection", p.simulator)
+			p.named(n, "`sandbox` must be a mapping of connections", "connection", p.simulator)
 		},
 	})
 }
 
-// named reads a mapping of names.
-func (p *parser) named(node *spec.Node, what string, read func(name, value *spec.Node)) {
+// named reads a mapping of names of what; shape says what it must be.
+func (p *parser) named(node *spec.Node, shape, what string, read func(name, value *spec.Node)) {
 	if node.Kind != spec.Mapping {
-		p.problems.Errorf(node.Pos, CodeShape, "`%ss` must be a mapping of names", what)
+		p.problems.Errorf(node.Pos, CodeShape, "%s", shape)
 		return
 	}
 	for _, pair := range node.Pairs {

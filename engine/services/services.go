@@ -218,12 +218,9 @@ type stateRow struct {
 }
 
 // stateName joins its parts as JSON, so that no value can pass for another.
-func stateName(key pluginhost.StateKey) (string, error) {
-	name, err := json.Marshal([]string{key.Plugin, key.Scope, key.Key})
-	if err != nil {
-		return "", fmt.Errorf("name state of plugin %s: %w", key.Plugin, err)
-	}
-	return string(name), nil
+func stateName(key pluginhost.StateKey) string {
+	name, _ := json.Marshal([]string{key.Plugin, key.Scope, key.Key}) // texts always can be encoded
+	return string(name)
 }
 
 // GetState returns a value of a plugin's state; an expired one is not found.
@@ -233,11 +230,7 @@ func (s *Services) GetState(_ context.Context, key pluginhost.StateKey) ([]byte,
 	if s.sealed == nil {
 		return nil, 0, false, ErrNoStore
 	}
-	name, err := stateName(key)
-	if err != nil {
-		return nil, 0, false, err
-	}
-	stored, version, ok, err := s.sealed.Get(StateBucket, name)
+	stored, version, ok, err := s.sealed.Get(StateBucket, stateName(key))
 	if err != nil || !ok {
 		return nil, 0, false, err
 	}
@@ -260,13 +253,11 @@ func (s *Services) PutState(_ context.Context, key pluginhost.StateKey, value []
 	if s.sealed == nil {
 		return 0, false, ErrNoStore
 	}
-	name, err := stateName(key)
-	if err != nil {
-		return 0, false, err
-	}
+	name := stateName(key)
 	usage := s.usage.of(scopeName(key))
 	usage.mu.Lock()
 	defer usage.mu.Unlock()
+	var err error
 	if ifVersion == 0 {
 		if ifVersion, err = s.expiredVersion(name); err != nil {
 			return 0, false, err

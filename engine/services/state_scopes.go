@@ -129,11 +129,7 @@ func (s *Services) removeScope(scope stateScope) error {
 	defer usage.mu.Unlock()
 	defer s.usage.forget(scope)
 	usage.measured = false
-	prefix, err := scope.prefix()
-	if err != nil {
-		return err
-	}
-	names, err := s.rows.List(StateBucket, prefix)
+	names, err := s.rows.List(StateBucket, scope.prefix())
 	if err != nil {
 		return err
 	}
@@ -142,7 +138,7 @@ func (s *Services) removeScope(scope stateScope) error {
 			return fmt.Errorf("remove state of plugin %s: %w", scope.Plugin, err)
 		}
 	}
-	return s.rows.Delete(usedBucket, prefix, nil)
+	return s.rows.Delete(usedBucket, scope.prefix(), nil)
 }
 
 // dropExpired removes a row whose time is over, unless it was written meanwhile.
@@ -216,11 +212,7 @@ func (s *Services) sweepRows(ctx context.Context, scope stateScope) (removed int
 	if s.rows == nil {
 		return 0, ErrNoStore
 	}
-	prefix, err := scope.prefix()
-	if err != nil {
-		return 0, err
-	}
-	names, err := s.rows.List(StateBucket, prefix)
+	names, err := s.rows.List(StateBucket, scope.prefix())
 	if err != nil {
 		return 0, err
 	}

@@ -2,7 +2,6 @@ package services
 
 import (
 	"encoding/json"
-	"fmt"
 	"sync"
 	"time"
 
@@ -23,12 +22,9 @@ type stateScope struct{ Plugin, Name string }
 func scopeName(key pluginhost.StateKey) stateScope { return stateScope{key.Plugin, key.Scope} }
 
 // prefix begins the names of the scope's rows: see stateName.
-func (s stateScope) prefix() (string, error) {
-	name, err := json.Marshal([]string{s.Plugin, s.Name})
-	if err != nil {
-		return "", fmt.Errorf("name the state of plugin %s: %w", s.Plugin, err)
-	}
-	return string(name[:len(name)-1]) + ",", nil
+func (s stateScope) prefix() string {
+	name, _ := json.Marshal([]string{s.Plugin, s.Name}) // texts always can be encoded
+	return string(name[:len(name)-1]) + ","
 }
 
 // stateUsage counts what the scopes take in the store. A scope is measured once,
@@ -73,11 +69,7 @@ func (u *stateUsage) forget(scope stateScope) {
 
 // measure reads what the scope takes. Its lock is held.
 func (u *scopeUsage) measure(s *Services, scope stateScope) error {
-	prefix, err := scope.prefix()
-	if err != nil {
-		return err
-	}
-	sizes, err := s.rows.Sizes(StateBucket, prefix)
+	sizes, err := s.rows.Sizes(StateBucket, scope.prefix())
 	if err != nil {
 		return err
 	}
@@ -171,21 +163,13 @@ func (s *Services) noteUse(scope stateScope) {
 }
 
 func (s *Services) putUse(scope stateScope, at time.Time) error {
-	name, err := scope.prefix()
-	if err != nil {
-		return err
-	}
-	_, err = s.rows.Put(usedBucket, name, []byte(at.UTC().Format(time.RFC3339)), nil)
+	_, err := s.rows.Put(usedBucket, scope.prefix(), []byte(at.UTC().Format(time.RFC3339)), nil)
 	return err
 }
 
 // lastUse returns when the scope was used, to a day.
 func (s *Services) lastUse(scope stateScope) (at time.Time, ok bool) {
-	name, err := scope.prefix()
-	if err != nil {
-		return time.Time{}, false
-	}
-	stored, _, ok, err := s.rows.Get(usedBucket, name)
+	stored, _, ok, err := s.rows.Get(usedBucket, scope.prefix())
 	if err != nil || !ok {
 		return time.Time{}, false
 	}

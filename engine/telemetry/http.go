@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -41,17 +42,13 @@ func (a *countedAnswer) WriteHeader(status int) {
 
 // Write sends a part of the body.
 func (a *countedAnswer) Write(data []byte) (int, error) {
-	if a.status == 0 {
-		a.status = http.StatusOK
-	}
+	a.status = cmp.Or(a.status, http.StatusOK)
 	return a.ResponseWriter.Write(data)
 }
 
 // Flush sends what is held back.
 func (a *countedAnswer) Flush() {
-	if a.status == 0 {
-		a.status = http.StatusOK
-	}
+	a.status = cmp.Or(a.status, http.StatusOK)
 	if flusher, ok := a.ResponseWriter.(http.Flusher); ok {
 		flusher.Flush()
 	}
@@ -62,10 +59,7 @@ func (a *countedAnswer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // code is the status, 200 for an answer without a word.
 func (a *countedAnswer) code() string {
-	if a.status == 0 {
-		return strconv.Itoa(http.StatusOK)
-	}
-	return strconv.Itoa(a.status)
+	return strconv.Itoa(cmp.Or(a.status, http.StatusOK))
 }
 
 func (a *countedAnswer) isStream() bool {

@@ -43,21 +43,12 @@ type MetricsOptions struct {
 
 // The bounds of histograms, in seconds: of a transaction or request, of a call or
 // step, of a run, and of what is late.
-func shortBounds() []float64 {
-	return []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10}
-}
-
-func callBounds() []float64 {
-	return []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200}
-}
-
-func runBounds() []float64 {
-	return []float64{.01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 900, 3600, 14400, 86400, 604800}
-}
-
-func lateBounds() []float64 {
-	return []float64{.1, .25, .5, 1, 2.5, 5, 15, 60, 300, 900, 3600, 14400, 86400}
-}
+var (
+	shortBounds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10}
+	callBounds  = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200}
+	runBounds   = []float64{.01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 900, 3600, 14400, 86400, 604800}
+	lateBounds  = []float64{.1, .25, .5, 1, 2.5, 5, 15, 60, 300, 900, 3600, 14400, 86400}
+)
 
 // NewMetrics returns metrics that count from now on.
 func NewMetrics(o MetricsOptions) *Metrics {
@@ -77,28 +68,28 @@ func (m *Metrics) countRuns() {
 	m.started = m.counter("flowrun_runs_started_total", "Runs that were accepted.", "workflow", "trigger")
 	m.finished = m.counter("flowrun_runs_finished_total", "Runs that have ended, with their handlers.", "workflow", "status")
 	m.paused = m.counter("flowrun_runs_paused_total", "Times that a run was paused.", "workflow", "reason")
-	m.runTime = m.histogram("flowrun_run_duration_seconds", "Time from a run's begin to its end.", runBounds(), "workflow", "status")
-	m.queued = m.histogram("flowrun_run_queue_seconds", "Time that an accepted run waited for its place.", lateBounds(), "workflow")
+	m.runTime = m.histogram("flowrun_run_duration_seconds", "Time from a run's begin to its end.", runBounds, "workflow", "status")
+	m.queued = m.histogram("flowrun_run_queue_seconds", "Time that an accepted run waited for its place.", lateBounds, "workflow")
 	m.fires = m.counter("flowrun_trigger_fires_total", "Fires of triggers that were decided: result is run, or why none was started.", "workflow", "trigger", "result")
-	m.lags = m.histogram("flowrun_schedule_lag_seconds", "Time from a schedule's slot to the begin of its run, without backfills.", lateBounds(), "kind")
+	m.lags = m.histogram("flowrun_schedule_lag_seconds", "Time from a schedule's slot to the begin of its run, without backfills.", lateBounds, "kind")
 }
 
 func (m *Metrics) countSteps() {
 	m.steps = m.counter("flowrun_steps_finished_total", "Steps that have ended, those of loops' items too.", "workflow", "status")
-	m.stepTime = m.histogram("flowrun_step_duration_seconds", "Time from a step's begin to its end, with its retries and waits.", callBounds(), "uses", "status")
+	m.stepTime = m.histogram("flowrun_step_duration_seconds", "Time from a step's begin to its end, with its retries and waits.", callBounds, "uses", "status")
 	m.calls = m.counter("flowrun_calls_total", "Attempts of one page that were answered: outcome is completed, pending or the error's kind.", "action", "outcome")
-	m.callTime = m.histogram("flowrun_call_duration_seconds", "Time of one attempt of one page.", callBounds(), "action")
+	m.callTime = m.histogram("flowrun_call_duration_seconds", "Time of one attempt of one page.", callBounds, "action")
 	m.retries = m.counter("flowrun_call_retries_total", "Attempts after the first one.", "action")
-	m.waits = m.histogram("flowrun_limiter_wait_seconds", "Time that calls waited for a rate limit; those that did not wait are not counted.", callBounds(), "plugin", "limiter")
+	m.waits = m.histogram("flowrun_limiter_wait_seconds", "Time that calls waited for a rate limit; those that did not wait are not counted.", callBounds, "plugin", "limiter")
 }
 
 func (m *Metrics) countServer() {
 	m.commits = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "flowrun_store_commit_seconds", Help: "Time of one transaction of the store, with its fsyncs.", Buckets: shortBounds(),
+		Name: "flowrun_store_commit_seconds", Help: "Time of one transaction of the store, with its fsyncs.", Buckets: shortBounds,
 	})
 	m.registry.MustRegister(m.commits)
 	m.requests = m.counter("flowrun_http_requests_total", "HTTP requests that were answered.", "route", "code")
-	m.requestTime = m.histogram("flowrun_http_request_duration_seconds", "Time to answer a request; streams are not counted.", shortBounds(), "route")
+	m.requestTime = m.histogram("flowrun_http_request_duration_seconds", "Time to answer a request; streams are not counted.", shortBounds, "route")
 	m.open = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "flowrun_http_requests_in_flight", Help: "HTTP requests that are being answered; of a stream's route these are its clients.",
 	}, []string{"route"})

@@ -116,8 +116,8 @@ func (b *binder) answer(node *spec.Node, info *stepInfo) *answer {
 		field{"pages", func(n *spec.Node) { b.pages(a, n, info) }},
 		field{"error", func(n *spec.Node) { a.answer.Failed = b.failure(n, info) }},
 		field{"pending", func(n *spec.Node) { a.answer.Pending = b.pending(n) }},
-		field{"never", func(n *spec.Node) { a.never = b.yes(n, "`true`") }},
-		field{"crash", func(n *spec.Node) { a.crash = b.yes(n, "`true`") }},
+		field{"never", func(n *spec.Node) { a.never = b.yes(n) }},
+		field{"crash", func(n *spec.Node) { a.crash = b.yes(n) }},
 		field{"after", func(n *spec.Node) { a.after = b.duration(n) }},
 		field{"watermark", func(n *spec.Node) {
 			if b.scalar(n, "text") {
@@ -284,9 +284,7 @@ func (b *binder) failure(node *spec.Node, info *stepInfo) *runs.Error {
 		b.kind(node, failure)
 	} else if !b.fields(node, "`error`",
 		field{"kind", func(n *spec.Node) { b.kind(n, failure) }},
-		field{"message", func(n *spec.Node) { b.text(n, &failure.Message) }},
-		field{"reason", func(n *spec.Node) { b.text(n, &failure.Reason) }},
-		field{"hint", func(n *spec.Node) { b.text(n, &failure.Hint.Text) }},
+		b.textField("message", &failure.Message), b.textField("reason", &failure.Reason), b.textField("hint", &failure.Hint.Text),
 		field{"http_status", func(n *spec.Node) { b.status(n, failure) }},
 		field{"retry_after", func(n *spec.Node) { failure.RetryAfterS = b.duration(n).Seconds() }},
 		field{"applied", func(n *spec.Node) {
@@ -326,12 +324,6 @@ func (b *binder) kind(node *spec.Node, failure *runs.Error) {
 	failure.Kind = plan.ErrorKind(word)
 }
 
-func (b *binder) text(node *spec.Node, into *string) {
-	if b.scalar(node, "text") {
-		*into = node.Text
-	}
-}
-
 func (b *binder) status(node *spec.Node, failure *runs.Error) {
 	var code int
 	if _, err := fmt.Sscan(node.Text, &code); err != nil || code < 100 || code > 599 || node.Kind != spec.Scalar {
@@ -345,7 +337,7 @@ func (b *binder) pending(node *spec.Node) *runs.Pending {
 	pending := &runs.Pending{RetryAfter: time.Second}
 	b.fields(node, "`pending`",
 		field{"after", func(n *spec.Node) { pending.RetryAfter = b.duration(n) }},
-		field{"message", func(n *spec.Node) { b.text(n, &pending.Message) }},
+		b.textField("message", &pending.Message),
 	)
 	return pending
 }

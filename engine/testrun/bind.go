@@ -80,14 +80,10 @@ func literalOf(trigger plan.Trigger, name string) (json.RawMessage, bool) {
 // inputs are complete: those of the case, of the file, of the trigger, then the
 // defaults.
 func (b *binder) inputs(c *caseNode, shared *spec.Node, trigger plan.Trigger) json.RawMessage {
-	t := &schema.Type{Kind: schema.Object}
-	if len(b.workflow.Inputs) > 0 {
-		parsed, err := schema.FromJSON(b.workflow.Inputs)
-		if err != nil {
-			b.problems.Errorf(c.pos, CodeInput, "read the inputs of %s: %v", b.workflow.Name, err)
-			return nil
-		}
-		t = parsed
+	t, err := schema.FromJSONOr(b.workflow.Inputs, schema.ObjectOf())
+	if err != nil {
+		b.problems.Errorf(c.pos, CodeInput, "read the inputs of %s: %v", b.workflow.Name, err)
+		return nil
 	}
 	var out bytes.Buffer
 	out.WriteByte('{')
@@ -177,17 +173,17 @@ func (b *binder) event(node *spec.Node) (event, bool) {
 		b.problems.Errorf(node.FirstKey(), CodeShape, "an event has exactly one of %s", strings.Join(eventKinds, ", "))
 		return e, false
 	}
-	yes := func(n *spec.Node) { b.yes(n, "`true`") }
+	yes := func(n *spec.Node) { b.yes(n) }
 	step := func(n *spec.Node) { e.step = b.stepPath(n) }
 	value := func(n *spec.Node) { e.value = n.JSON() }
 	b.fields(node, "an event",
 		field{"cancel", yes}, field{"resume", yes}, field{"crash", yes},
 		field{"resolve", step}, field{"approve", step}, field{"reject", step},
-		field{"signal", func(n *spec.Node) { b.text(n, &e.name) }},
+		b.textField("signal", &e.name),
 		field{"after", func(n *spec.Node) { e.after, e.timed = b.duration(n), true }},
 		field{"outcome", func(n *spec.Node) { e.text, _ = b.word(n, "an outcome", "happened", "did_not", "skip") }},
 		field{"outputs", value}, field{"form", value}, field{"payload", value},
-		field{"comment", func(n *spec.Node) { b.text(n, &e.text) }},
+		b.textField("comment", &e.text),
 	)
 	if e.kind == "resolve" && node.Get("outcome") == nil {
 		b.problems.Errorf(node.FirstKey(), CodeMissingKey, "the key `outcome` is missing").Hint = diag.Say("outcome: happened, did_not or skip")
@@ -217,11 +213,7 @@ func (b *binder) wanted(c *caseNode) wanted {
 			w.status, hasStatus = b.runStatus(n), true
 			w.at = n.Pos
 		}},
-		field{"paused", func(n *spec.Node) {
-			if b.scalar(n, "why the run is paused") {
-				w.paused = n
-			}
-		}},
+		b.scalarField("paused", "why the run is paused", &w.paused),
 		field{"error", func(n *spec.Node) { b.wantedError(&w, n) }},
 		field{"outputs", func(n *spec.Node) { b.wantedOutputs(&w, n) }},
 		field{"steps", func(n *spec.Node) { b.wantedSteps(&w, n) }},
@@ -253,9 +245,7 @@ func (b *binder) wantedError(w *wanted, node *spec.Node) {
 	var ignored string
 	if b.fields(node, "`error`",
 		field{"kind", kind},
-		field{"step", func(n *spec.Node) { b.text(n, &ignored) }},
-		field{"reason", func(n *spec.Node) { b.text(n, &ignored) }},
-		field{"message", func(n *spec.Node) { b.text(n, &ignored) }},
+		b.textField("step", &ignored), b.textField("reason", &ignored), b.textField("message", &ignored),
 	) {
 		w.failure = node.Pairs
 	}
@@ -313,11 +303,9 @@ func stepStatuses() []string {
 // defaults.
 func (b *binder) state(c *caseNode, shared *spec.Node) map[string]json.RawMessage {
 	messages := map[string]json.RawMessage{}
-	t := &schema.Type{Kind: schema.Object}
-	if len(b.workflow.State) > 0 {
-		if parsed, err := schema.FromJSON(b.workflow.State); err == nil {
-			t = parsed
-		}
+	t, err := schema.FromJSONOr(b.workflow.State, schema.ObjectOf())
+	if err != nil {
+		t = schema.ObjectOf() // the checker has made it
 	}
 	for _, f := range t.Fields {
 		raw, given := b.input(f, c.state, shared)

@@ -47,11 +47,11 @@ func TestEveryCodeHasAWrongAndARightExample(t *testing.T) {
 		if page.Title == "" || page.Doc == "" {
 			t.Errorf("%s: the page has the title %q and the text %q", page.Code, page.Title, page.Doc)
 		}
-		wrong := testrun.Run(context.Background(), p, "card.test.yaml", []byte(page.Wrong), testrun.Options{})
+		wrong := testrun.Run(context.Background(), p, "card.test.yaml", []byte(page.Wrong), nil)
 		if len(wrong.Problems) != 1 || wrong.Problems[0].Code != page.Code {
 			t.Errorf("%s: the wrong example says %v", page.Code, wrong.Problems)
 		}
-		right := testrun.Run(context.Background(), p, "card.test.yaml", []byte(page.Right), testrun.Options{})
+		right := testrun.Run(context.Background(), p, "card.test.yaml", []byte(page.Right), nil)
 		if len(right.Problems) > 0 {
 			t.Errorf("%s: the right example says %v", page.Code, right.Problems)
 		}

@@ -66,7 +66,7 @@ func TestATestSeesOnlyItsOwnCases(t *testing.T) {
 	p := newProject()
 	p.files["w.yaml"] = "flowrun: v1\nname: w\nsteps: [{id: a, let: {x: 1}}]\n"
 	src := []byte("flowrun_test: v1\nworkflow: w.yaml\ncases: [{name: a}, {name: b}]\n")
-	result := testrun.Run(t.Context(), p, "w.test.yaml", src, testrun.Options{Case: func(name string) bool { return name == "b" }})
+	result := testrun.Run(t.Context(), p, "w.test.yaml", src, func(name string) bool { return name == "b" })
 	if len(result.Cases) != 1 || result.Cases[0].Name != "b" || result.Status != testrun.Passed {
 		t.Errorf("%+v", result)
 	}

@@ -42,6 +42,34 @@ func (r *reader) fields(node *spec.Node, what string, keys ...field) bool {
 	return true
 }
 
+// textField reads the text of a key.
+func (r *reader) textField(name string, into *string) field {
+	return field{name, func(n *spec.Node) {
+		if r.scalar(n, "text") {
+			*into = n.Text
+		}
+	}}
+}
+
+// scalarField keeps the single value of a key; what it stands for is said where it is
+// none.
+func (r *reader) scalarField(name, what string, into **spec.Node) field {
+	return field{name, func(n *spec.Node) {
+		if r.scalar(n, what) {
+			*into = n
+		}
+	}}
+}
+
+// mapField keeps the map of a key.
+func (r *reader) mapField(name string, into **spec.Node) field {
+	return field{name, func(n *spec.Node) {
+		if r.mapping(n, "`"+name+"`") {
+			*into = n
+		}
+	}}
+}
+
 // unknown reports a name that is not one of those known.
 func (r *reader) unknown(node *spec.Node, what, name string, names []string) {
 	problem := r.problems.Errorf(node.Pos, CodeUnknownKey, "%s `%s`", what, name)
@@ -123,7 +151,7 @@ func (r *reader) time(node *spec.Node) time.Time {
 	return at
 }
 
-func (r *reader) yes(node *spec.Node, what string) bool {
-	word, _ := r.word(node, what, "true")
+func (r *reader) yes(node *spec.Node) bool {
+	word, _ := r.word(node, "`true`", "true")
 	return word == "true"
 }

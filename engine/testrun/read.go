@@ -1,6 +1,7 @@
 package testrun
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -28,11 +29,7 @@ func readSuite(file string, src []byte) (*suite, diag.List) {
 	var cases *spec.Node
 	if !r.fields(root, "a test file", append(caseFields(r, &s.shared),
 		field{"flowrun_test", func(n *spec.Node) { r.version(n) }},
-		field{"workflow", func(n *spec.Node) {
-			if r.scalar(n, "the path of a workflow") {
-				s.workflow = n
-			}
-		}},
+		r.scalarField("workflow", "the path of a workflow", &s.workflow),
 		field{"description", func(n *spec.Node) { r.scalar(n, "text") }},
 		field{"recorded", func(n *spec.Node) { s.recorded = true; r.recorded(n) }},
 		field{"cases", func(n *spec.Node) { cases = n }},
@@ -66,22 +63,10 @@ func (r *reader) recorded(n *spec.Node) {
 // caseFields read what a case and the whole file have in common.
 func caseFields(r *reader, c *caseNode) []field {
 	return []field{
-		{"inputs", func(n *spec.Node) {
-			if r.mapping(n, "`inputs`") {
-				c.inputs = n
-			}
-		}},
-		{"trigger", func(n *spec.Node) {
-			if r.scalar(n, "the name of a trigger") {
-				c.trigger = n
-			}
-		}},
+		r.mapField("inputs", &c.inputs),
+		r.scalarField("trigger", "the name of a trigger", &c.trigger),
 		{"at", func(n *spec.Node) { c.at = r.time(n) }},
-		{"state", func(n *spec.Node) {
-			if r.mapping(n, "`state`") {
-				c.state = n
-			}
-		}},
+		r.mapField("state", &c.state),
 		{"answers", func(n *spec.Node) {
 			if r.mapping(n, "`answers`") {
 				c.answers = n.Pairs
@@ -105,11 +90,7 @@ func (r *reader) cases(s *suite, node *spec.Node) {
 				}
 			}},
 			field{"events", func(n *spec.Node) { c.events = r.items(n, "`events`") }},
-			field{"expect", func(n *spec.Node) {
-				if r.mapping(n, "`expect`") {
-					c.expect = n
-				}
-			}},
+			r.mapField("expect", &c.expect),
 		)...) {
 			continue
 		}
@@ -127,10 +108,5 @@ func (r *reader) cases(s *suite, node *spec.Node) {
 
 // startOf is when a case's run is accepted.
 func (s *suite) startOf(c *caseNode) time.Time {
-	for _, at := range []time.Time{c.at, s.shared.at} {
-		if !at.IsZero() {
-			return at
-		}
-	}
-	return defaultAt
+	return cmp.Or(c.at, s.shared.at, defaultAt)
 }

@@ -36,15 +36,9 @@ type Refusal struct {
 	Summary, Detail, Pointer string
 }
 
-// Options choose what is run.
-type Options struct {
-	// Case selects cases by name; nil = all.
-	Case func(name string) bool
-}
-
-// Run runs the cases of one test file. The workflow's path is read as seen from
-// the test file's folder.
-func Run(ctx context.Context, host Host, file string, src []byte, options Options) FileResult {
+// Run runs the cases of one test file that selected takes by their names; nil = all.
+// The workflow's path is read as seen from the test file's folder.
+func Run(ctx context.Context, host Host, file string, src []byte, selected func(name string) bool) FileResult {
 	result := FileResult{File: file, Status: Passed, Problems: diag.List{}, Cases: []CaseResult{}, Coverage: Coverage{Never: []string{}}}
 	suite, problems := readSuite(file, src)
 	result.Problems = append(result.Problems, problems...)
@@ -65,11 +59,11 @@ func Run(ctx context.Context, host Host, file string, src []byte, options Option
 	if workflow == nil {
 		return result.finished()
 	}
-	result.cases(ctx, host, suite, workflow, options)
+	result.cases(ctx, host, suite, workflow, selected)
 	return result.finished()
 }
 
-func (f *FileResult) cases(ctx context.Context, host Host, suite *suite, workflow *plan.Workflow, options Options) {
+func (f *FileResult) cases(ctx context.Context, host Host, suite *suite, workflow *plan.Workflow, selected func(name string) bool) {
 	steps, err := indexSteps(workflow)
 	if err != nil {
 		f.Problems.Errorf(suite.workflow.Pos, CodeWorkflow, "%v", err)
@@ -91,7 +85,7 @@ func (f *FileResult) cases(ctx context.Context, host Host, suite *suite, workflo
 	}
 	ran := map[string]bool{}
 	for i := range cases {
-		if ctx.Err() != nil || options.Case != nil && !options.Case(cases[i].name) {
+		if ctx.Err() != nil || selected != nil && !selected(cases[i].name) {
 			continue
 		}
 		f.Cases = append(f.Cases, runCase(ctx, host, program, steps, &cases[i], ran))

@@ -99,7 +99,7 @@ func run(t *testing.T, workflow, cases string) testrun.FileResult {
 	t.Helper()
 	p := newProject()
 	p.files["flows/w.yaml"] = "flowrun: v1\nname: w\n" + workflow
-	return testrun.Run(context.Background(), p, "flows/w.test.yaml", []byte("flowrun_test: v1\nworkflow: w.yaml\n"+cases), testrun.Options{})
+	return testrun.Run(context.Background(), p, "flows/w.test.yaml", []byte("flowrun_test: v1\nworkflow: w.yaml\n"+cases), nil)
 }
 
 // said is what a result has to say, one thing a line.
@@ -390,7 +390,7 @@ func TestTheWordsOfTestFiles(t *testing.T) {
 	}
 	p.files["w.yaml"] = "flowrun: v1\nsteps: [{let: {a: 1}}]\noutputs: {n: 1}\n"
 	for text, want := range tests {
-		result := testrun.Run(context.Background(), p, "w.test.yaml", []byte(text+"\n"), testrun.Options{})
+		result := testrun.Run(context.Background(), p, "w.test.yaml", []byte(text+"\n"), nil)
 		if lines := said(result); len(lines) == 0 || !strings.HasPrefix(lines[0], want) || result.Status != testrun.Invalid {
 			t.Errorf("%s\n says %s %q, want %s", text, result.Status, lines, want)
 		}

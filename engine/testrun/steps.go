@@ -78,15 +78,12 @@ func (x *stepIndex) add(prefix string, steps []plan.Step, actions map[string]*pl
 }
 
 func (i *stepInfo) setAction(action *plan.Action) error {
-	i.action, i.output = action, &schema.Type{}
+	i.action = action
 	written := i.step.OutputSchema
 	if len(written) == 0 && action != nil {
 		written = action.Output
 	}
-	if len(written) == 0 {
-		return nil
-	}
-	output, err := schema.FromJSON(written)
+	output, err := schema.FromJSONOr(written, &schema.Type{})
 	if err != nil {
 		return fmt.Errorf("read the output schema of step %s: %w", i.path, err)
 	}

@@ -53,7 +53,7 @@ type onePoll struct {
 // never has two runs for one change (docs/reliability.md, P10). The error is a
 // *runs.Error where the call or its answer was at fault.
 func (tr *Triggers) poll(ctx context.Context, rev *inforce.Revision, t *plan.Trigger, by string) ([]string, error) {
-	unlock := tr.polls.lock(pollKey(rev.Name(), t.Name))
+	unlock := tr.polls.lock(runs.TriggerID(rev.Name(), t.Name))
 	defer unlock()
 	state, err := tr.store.TriggerState(rev.Name(), t.Name)
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // pollBucket is the store's bucket of what polls have seen.
@@ -95,14 +97,10 @@ func (r *pollRow) forget(most int) {
 	}
 }
 
-// pollKey is the key of a poll's row in the store. The name of a workflow holds no
-// slash.
-func pollKey(workflow, trigger string) string { return workflow + "/" + trigger }
-
 // pollRow reads what a poll has seen; nil where it has seen nothing yet. A row that
 // can't be read counts as none: the next poll notes what is there.
 func (tr *Triggers) pollRow(workflow, trigger string) (*pollRow, error) {
-	data, _, ok, err := tr.store.KV().Get(pollBucket, pollKey(workflow, trigger))
+	data, _, ok, err := tr.store.KV().Get(pollBucket, runs.TriggerID(workflow, trigger))
 	if err != nil {
 		return nil, tr.fault(fmt.Errorf("read what the poll %s/%s has seen: %w", workflow, trigger, err))
 	}
@@ -123,7 +121,7 @@ func (tr *Triggers) putPollRow(workflow, trigger string, row *pollRow) error {
 	if err != nil {
 		return err
 	}
-	if _, err := tr.store.KV().Put(pollBucket, pollKey(workflow, trigger), data, nil); err != nil {
+	if _, err := tr.store.KV().Put(pollBucket, runs.TriggerID(workflow, trigger), data, nil); err != nil {
 		return tr.fault(fmt.Errorf("store what the poll %s/%s has seen: %w", workflow, trigger, err))
 	}
 	return nil

@@ -112,7 +112,7 @@ func (p *polls) replan(list []pollTrigger, begin func(pollTrigger) time.Time) {
 	defer p.mu.Unlock()
 	next := make(map[string]time.Time, len(list))
 	for _, trigger := range list {
-		key := pollKey(trigger.workflow, trigger.trigger)
+		key := runs.TriggerID(trigger.workflow, trigger.trigger)
 		at, ok := p.next[key]
 		if !ok {
 			at = begin(trigger)
@@ -127,7 +127,7 @@ func (p *polls) replan(list []pollTrigger, begin func(pollTrigger) time.Time) {
 func (p *polls) due(trigger pollTrigger) (in time.Duration, due bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	key, now := pollKey(trigger.workflow, trigger.trigger), p.now()
+	key, now := runs.TriggerID(trigger.workflow, trigger.trigger), p.now()
 	at, planned := p.next[key]
 	if !planned || p.busy[key] {
 		return pollLook, false
@@ -146,7 +146,7 @@ func (p *polls) due(trigger pollTrigger) (in time.Duration, due bool) {
 
 func (p *polls) ended(trigger pollTrigger, done chan<- struct{}) {
 	p.mu.Lock()
-	delete(p.busy, pollKey(trigger.workflow, trigger.trigger))
+	delete(p.busy, runs.TriggerID(trigger.workflow, trigger.trigger))
 	p.mu.Unlock()
 	select {
 	case done <- struct{}{}:
@@ -198,7 +198,7 @@ func (tr *Triggers) pollInBackground(ctx context.Context, trigger pollTrigger) {
 	}
 	var failure *runs.Error
 	if _, err := tr.poll(ctx, rev, t, ""); err != nil && !errors.As(err, &failure) && ctx.Err() == nil {
-		tr.config.Log.Warn("poll not finished", "trigger", pollKey(trigger.workflow, trigger.trigger), "error", err)
+		tr.config.Log.Warn("poll not finished", "trigger", runs.TriggerID(trigger.workflow, trigger.trigger), "error", err)
 	}
 }
 
@@ -206,7 +206,7 @@ func (tr *Triggers) pollInBackground(ctx context.Context, trigger pollTrigger) {
 func (tr *Triggers) nextPoll(workflow, trigger string) (time.Time, bool) {
 	tr.polls.mu.Lock()
 	defer tr.polls.mu.Unlock()
-	at, ok := tr.polls.next[pollKey(workflow, trigger)]
+	at, ok := tr.polls.next[runs.TriggerID(workflow, trigger)]
 	return at, ok
 }
 

@@ -18,11 +18,7 @@ import (
 // PauseSchedule stops a schedule or poll from firing until it is resumed. One
 // that is paused already stays as it is. *UnknownError.
 func (tr *Triggers) PauseSchedule(ctx context.Context, id string, r PauseRequest) (*ScheduleItem, error) {
-	found, err := scheduleIn(ctx, tr.revisions, id)
-	if err != nil {
-		return nil, err
-	}
-	return tr.changeSchedule(found, func(*runs.TriggerState) error {
+	return tr.changeSchedule(ctx, id, func(found namedTrigger, _ *runs.TriggerState) error {
 		now := tr.config.Now()
 		_, err := tr.store.EditTriggerState(found.workflow(), found.trigger.Name, func(s *runs.TriggerState) {
 			if !s.Paused {
@@ -37,11 +33,7 @@ func (tr *Triggers) PauseSchedule(ctx context.Context, id string, r PauseRequest
 // the pause left out stays out, as a visible row. The failures in a row count from
 // 0 again. *UnknownError.
 func (tr *Triggers) ResumeSchedule(ctx context.Context, id string, r PauseRequest) (*ScheduleItem, error) {
-	found, err := scheduleIn(ctx, tr.revisions, id)
-	if err != nil {
-		return nil, err
-	}
-	return tr.changeSchedule(found, func(state *runs.TriggerState) error {
+	return tr.changeSchedule(ctx, id, func(found namedTrigger, state *runs.TriggerState) error {
 		now := tr.config.Now()
 		if !state.Paused && !state.Done.After(now) {
 			return nil
@@ -77,13 +69,17 @@ func resumed(s *runs.TriggerState, done time.Time) {
 
 // changeSchedule changes what is kept of a schedule while the loop decides
 // nothing, and returns the schedule as it is then.
-func (tr *Triggers) changeSchedule(trigger namedTrigger, change func(*runs.TriggerState) error) (item *ScheduleItem, err error) {
+func (tr *Triggers) changeSchedule(ctx context.Context, id string, change func(trigger namedTrigger, state *runs.TriggerState) error) (item *ScheduleItem, err error) {
+	trigger, err := scheduleIn(ctx, tr.revisions, id)
+	if err != nil {
+		return nil, err
+	}
 	err = tr.scheduler.loop.Exclusively(func() error {
 		state, err := tr.scheduleState(trigger)
 		if err != nil {
 			return err
 		}
-		if err := change(state); err != nil {
+		if err := change(trigger, state); err != nil {
 			return tr.fault(err)
 		}
 		if state, err = tr.scheduleState(trigger); err != nil {

@@ -190,12 +190,8 @@ func (tr *Triggers) scheduleItem(n namedTrigger, state *runs.TriggerState) (*Sch
 	if next, ok := tr.nextPoll(n.workflow(), n.trigger.Name); ok && n.trigger.Kind == plan.TriggerPoll && !item.Paused {
 		item.Next = &next
 	}
-	last, _, err := tr.store.Fires(runs.FireFilter{Workflow: n.workflow(), Trigger: n.trigger.Name, Limit: 1})
-	if err != nil {
+	if item.Last, err = (fireStore{tr.store}).NewestFire(n.workflow(), n.trigger.Name); err != nil {
 		return nil, tr.fault(err)
-	}
-	if len(last) > 0 {
-		item.Last = &last[0]
 	}
 	if state == nil || state.LastRun == "" {
 		return &item, nil

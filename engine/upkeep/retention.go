@@ -100,22 +100,19 @@ func (k *keeper) pass(ctx context.Context) int {
 // state of plugins, sealed outputs of runs that are gone. What fails is logged.
 func (u *Upkeep) Sweep(ctx context.Context) {
 	now, keep := u.config.Now(), u.project.Retention().Keep
-	fires, err := u.store.ExpireFires(ctx, keep, maxFires, now.UTC())
-	u.warn("old fires not removed", err)
-	if fires > 0 {
-		u.config.Log.Info("old fires removed", "count", fires)
+	tell := func(what, unit string, removed int, err error) {
+		u.warn(what+" not removed", err)
+		if removed > 0 {
+			u.config.Log.Info(what+" removed", unit, removed)
+		}
 	}
+	fires, err := u.store.ExpireFires(ctx, keep, maxFires, now.UTC())
+	tell("old fires", "count", fires, err)
 	u.warn("notes of what was cut not removed", u.forgetCuts(now))
 	states, err := u.sweepStates(ctx, now)
-	u.warn("old state of plugins not removed", err)
-	if states > 0 {
-		u.config.Log.Info("old state of plugins removed", "keys", states)
-	}
-	swept, err := u.sweepOutputs(ctx, now)
-	u.warn("sealed outputs of removed runs not removed", err)
-	if swept > 0 {
-		u.config.Log.Info("sealed outputs of removed runs removed", "runs", swept)
-	}
+	tell("old state of plugins", "keys", states, err)
+	outputs, err := u.sweepOutputs(ctx, now)
+	tell("sealed outputs of removed runs", "runs", outputs, err)
 }
 
 // warn tells of an error that is neither the end of the time given nor that of

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -118,12 +117,8 @@ func exampleStep(action *plan.Action, input *schema.Type) string {
 func exampleWith(action *plan.Action, input *schema.Type) string {
 	var b strings.Builder
 	var example map[string]any
-	if len(action.Examples) > 0 {
-		decoder := json.NewDecoder(bytes.NewReader(action.Examples[0].Input))
-		decoder.UseNumber()
-		if decoder.Decode(&example) != nil {
-			example = nil
-		}
+	if len(action.Examples) > 0 && decodeNumbers(action.Examples[0].Input, &example) != nil {
+		example = nil
 	}
 	for _, field := range input.Fields {
 		value, given := example[field.Name]

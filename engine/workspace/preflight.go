@@ -18,9 +18,8 @@ import (
 // ConnectionUse is a connection that a step names, or takes by default.
 type ConnectionUse struct {
 	Plugin, Name string
-	file         string // that the step stands in
-	pos          plan.Pos
-	what         string // "step post"; "" = not told
+	place        diag.Pos // of the step
+	what         string   // "step post"; "" = not told
 }
 
 // says is what a sandbox has against the use.
@@ -34,26 +33,46 @@ func (u ConnectionUse) says(outside *SandboxError) string {
 // uses lists the connections of a workflow that are known before it runs, each
 // once, with the first step that takes it.
 func uses(workflow *plan.Workflow) []ConnectionUse {
-	var connectionUses []ConnectionUse
-	seen := map[string]bool{}
-	eachStep(workflow, func(w *plan.Workflow, _ string, step *plan.Step) bool {
-		plugin, name, ok := literalConnection(step)
-		if ok && !seen[plugin+" "+name] {
-			seen[plugin+" "+name] = true
-			connectionUses = append(connectionUses, ConnectionUse{Plugin: plugin, Name: name, file: w.File, pos: step.Pos})
+	return usesOf(workflow, func(_ *plan.Workflow, _ string, step *plan.Step) ([]string, bool) {
+		name, ok := literalConnection(step.Connection)
+		if !ok {
+			return nil, true
 		}
-		return true
+		return []string{name}, true
 	})
-	return connectionUses
 }
 
-// literalConnection is the connection of a step, where it is known before the run.
-func literalConnection(step *plan.Step) (plugin, name string, ok bool) {
-	if step.Connection == nil || step.Connection.Kind != plan.ValueLiteral {
-		return "", "", false
+// usesOf lists the connections that the steps of a workflow take, each once. take
+// gives those of a step, and whether to go on below it.
+func usesOf(workflow *plan.Workflow, take func(w *plan.Workflow, path string, step *plan.Step) (names []string, below bool)) []ConnectionUse {
+	var list []ConnectionUse
+	seen := map[string]bool{}
+	eachStep(workflow, func(w *plan.Workflow, path string, step *plan.Step) bool {
+		names, below := take(w, path, step)
+		plugin, _, _ := strings.Cut(step.Uses, ".")
+		for _, name := range names {
+			if key := plugin + " " + name; !seen[key] {
+				seen[key] = true
+				list = append(list, ConnectionUse{Plugin: plugin, Name: name, place: placeIn(w, step.Pos), what: "step " + path})
+			}
+		}
+		return below
+	})
+	return list
+}
+
+// placeIn is a place of a workflow's file.
+func placeIn(w *plan.Workflow, pos plan.Pos) diag.Pos {
+	return diag.Pos{File: w.File, Line: pos.Line, Column: pos.Column}
+}
+
+// literalConnection is the connection of a call, where it is known before the run.
+func literalConnection(connection *plan.Value) (name string, ok bool) {
+	if connection == nil || connection.Kind != plan.ValueLiteral {
+		return "", false
 	}
-	plugin, _, _ = strings.Cut(step.Uses, ".")
-	return plugin, name, json.Unmarshal(step.Connection.Literal, &name) == nil
+	err := json.Unmarshal(connection.Literal, &name)
+	return name, err == nil
 }
 
 // eachStep visits the steps of a workflow and of those that it calls, handlers and
@@ -145,14 +164,12 @@ func (p *Workspace) CheckConnections() diag.List {
 
 // usable reports what a connection and the one that it takes its token from lack.
 func (p *Workspace) usable(ctx context.Context, u ConnectionUse, problems *diag.List) {
-	place := diag.Pos{File: u.file, Line: u.pos.Line, Column: u.pos.Column}
 	connection, err := p.Connection(u.Plugin, u.Name)
-	if outside := AsSandboxError(err); outside != nil {
-		problems.Errorf(place, project.CodeSandbox, "%s", u.says(outside)).Hint = outside.Hint
-	}
 	if err != nil {
-		return // the checker has said so
+		refusedUse(u, err, problems) // else the checker has said so
+		return
 	}
+	place := u.place
 	if declared, ok := p.file.Connection(u.Name); ok && p.Live(u.Name) {
 		place = declared.Pos
 	}
@@ -178,15 +195,12 @@ func polledConnections(workflow *plan.Workflow) []ConnectionUse {
 }
 
 func polledConnection(workflow *plan.Workflow, t *plan.Trigger) (ConnectionUse, bool) {
-	if t.Poll == nil || t.Poll.Connection == nil || t.Poll.Connection.Kind != plan.ValueLiteral {
+	if t.Poll == nil {
 		return ConnectionUse{}, false
 	}
-	var name string
-	if json.Unmarshal(t.Poll.Connection.Literal, &name) != nil {
-		return ConnectionUse{}, false
-	}
+	name, ok := literalConnection(t.Poll.Connection)
 	plugin, _, _ := strings.Cut(t.Poll.Uses, ".")
-	return ConnectionUse{Plugin: plugin, Name: name, file: workflow.File, pos: t.Pos, what: "trigger " + t.Name}, true
+	return ConnectionUse{Plugin: plugin, Name: name, place: placeIn(workflow, t.Pos), what: "trigger " + t.Name}, ok
 }
 
 // PollLacks is preflight for a poll's own call: what no run of the workflow needs
@@ -199,8 +213,7 @@ func (p *Workspace) PollLacks(ctx context.Context, workflow *plan.Workflow, t *p
 	var problems diag.List
 	p.usable(ctx, u, &problems)
 	eachSecret(&t.Poll.With, func(name string) {
-		place := diag.Pos{File: workflow.File, Line: t.Pos.Line, Column: t.Pos.Column}
-		p.missingSecret(ctx, u.Name, name, "poll `"+t.Name+"`", place, &problems)
+		p.missingSecret(ctx, u.Name, name, "poll `"+t.Name+"`", u.place, &problems)
 	})
 	return problems
 }
@@ -218,8 +231,7 @@ func (p *Workspace) TriggersLack(ctx context.Context, workflow *plan.Workflow) d
 		if name := hookSecretName(t); name != "" {
 			var missing *secret.NotFoundError
 			if clear, err := p.services.Reveal(ctx, name); errors.As(err, &missing) || err == nil && clear == "" {
-				place := diag.Pos{File: workflow.File, Line: t.Pos.Line, Column: t.Pos.Column}
-				problem := problems.Errorf(place, project.CodeSecretLacks, "webhook `%s` needs the secret %s, which is not set: it takes no request", t.Name, name)
+				problem := problems.Errorf(placeIn(workflow, t.Pos), project.CodeSecretLacks, "webhook `%s` needs the secret %s, which is not set: it takes no request", t.Name, name)
 				problem.Hint = p.secretHint("", name)
 			}
 		}

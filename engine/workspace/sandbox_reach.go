@@ -16,22 +16,12 @@ func (p *Workspace) reached(workflow *plan.Workflow) []ConnectionUse {
 	if p.sandbox == nil {
 		return uses(workflow)
 	}
-	var connectionUses []ConnectionUse
-	seen := map[string]bool{}
-	eachStep(workflow, func(w *plan.Workflow, path string, step *plan.Step) bool {
+	return usesOf(workflow, func(w *plan.Workflow, path string, step *plan.Step) ([]string, bool) {
 		if step.Kind == plan.StepAction && p.mocked(w.Name, path) != nil {
-			return false
+			return nil, false
 		}
-		for _, name := range p.connectionsOf(step) {
-			plugin, _, _ := strings.Cut(step.Uses, ".")
-			if key := plugin + " " + name; !seen[key] {
-				seen[key] = true
-				connectionUses = append(connectionUses, ConnectionUse{Plugin: plugin, Name: name, file: w.File, pos: step.Pos, what: "step " + path})
-			}
-		}
-		return true
+		return p.connectionsOf(step), true
 	})
-	return connectionUses
 }
 
 // connectionsOf lists the connections that a step may take.
@@ -39,7 +29,7 @@ func (p *Workspace) connectionsOf(step *plan.Step) []string {
 	if step.Connection == nil {
 		return nil
 	}
-	if _, name, ok := literalConnection(step); ok {
+	if name, ok := literalConnection(step.Connection); ok {
 		return []string{name}
 	}
 	plugin, _, _ := strings.Cut(step.Uses, ".")
@@ -69,7 +59,7 @@ func (p *Workspace) SandboxLacks(workflow *plan.Workflow) diag.List {
 	}
 	var problems diag.List
 	for _, u := range p.reached(workflow) {
-		p.refusedUse(u, &problems)
+		p.tryUse(u, &problems)
 	}
 	return problems
 }
@@ -86,14 +76,14 @@ func (p *Workspace) TriggersReach(workflow *plan.Workflow) diag.List {
 			continue
 		}
 		if u, ok := polledConnection(workflow, t); ok {
-			p.refusedUse(u, &problems)
+			p.tryUse(u, &problems)
 			continue
 		}
 		plugin, _, _ := strings.Cut(t.Poll.Uses, ".")
 		for _, name := range append(p.namesOf(plugin), plugin) {
-			u := ConnectionUse{Plugin: plugin, Name: name, file: workflow.File, pos: t.Pos, what: "trigger " + t.Name}
+			u := ConnectionUse{Plugin: plugin, Name: name, place: placeIn(workflow, t.Pos), what: "trigger " + t.Name}
 			if before := len(problems); name != plugin || len(p.namesOf(plugin)) == 0 {
-				if p.refusedUse(u, &problems); len(problems) > before {
+				if p.tryUse(u, &problems); len(problems) > before {
 					break
 				}
 			}
@@ -102,11 +92,15 @@ func (p *Workspace) TriggersReach(workflow *plan.Workflow) diag.List {
 	return problems
 }
 
-// refusedUse reports a use that a sandbox refuses.
-func (p *Workspace) refusedUse(u ConnectionUse, problems *diag.List) {
+// tryUse reports a use that a sandbox refuses.
+func (p *Workspace) tryUse(u ConnectionUse, problems *diag.List) {
 	_, err := p.Connection(u.Plugin, u.Name)
+	refusedUse(u, err, problems)
+}
+
+// refusedUse reports why a sandbox refuses a use, where that is what err says.
+func refusedUse(u ConnectionUse, err error, problems *diag.List) {
 	if outside := AsSandboxError(err); outside != nil {
-		place := diag.Pos{File: u.file, Line: u.pos.Line, Column: u.pos.Column}
-		problems.Errorf(place, project.CodeSandbox, "%s", u.says(outside)).Hint = outside.Hint
+		problems.Errorf(u.place, project.CodeSandbox, "%s", u.says(outside)).Hint = outside.Hint
 	}
 }

@@ -149,7 +149,7 @@ func (p *Workspace) missingStepSecrets(ctx context.Context, workflow *plan.Workf
 		if step.Kind == plan.StepAction && p.mocked(w.Name, path) != nil {
 			return false
 		}
-		_, connection, ok := literalConnection(step)
+		connection, ok := literalConnection(step.Connection)
 		if step.Connection != nil && !ok {
 			return true
 		}
@@ -159,8 +159,7 @@ func (p *Workspace) missingStepSecrets(ctx context.Context, workflow *plan.Workf
 				return
 			}
 			set[key] = true
-			place := diag.Pos{File: w.File, Line: step.Pos.Line, Column: step.Pos.Column}
-			p.missingSecret(ctx, connection, name, "step `"+step.ID+"`", place, problems)
+			p.missingSecret(ctx, connection, name, "step `"+step.ID+"`", placeIn(w, step.Pos), problems)
 		})
 		return true
 	})

@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/flowrun/flowrun/engine/project"
-
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/project"
 	"github.com/flowrun/flowrun/engine/spec"
 )
 
@@ -29,7 +27,7 @@ func ReadInputs(file string, src []byte) (map[string]Input, diag.List) {
 			inputs[pair.Key.Text] = Input{Text: pair.Value.Text}
 			continue
 		}
-		value, err := json.Marshal(plainValue(pair.Value))
+		value, err := plainJSON(pair.Value)
 		if err != nil {
 			problems.Errorf(pair.Value.Pos, project.CodeShape, "input `%s`: %v", pair.Key.Text, err)
 			continue
@@ -39,28 +37,14 @@ func ReadInputs(file string, src []byte) (map[string]Input, diag.List) {
 	return inputs, problems
 }
 
-// plainValue converts a node as in a free-form object (docs/language.md,
-// "Files").
-func plainValue(node *spec.Node) any {
-	switch node.Kind {
-	case spec.Mapping:
-		values := map[string]any{}
-		for _, pair := range node.Pairs {
-			values[pair.Key.Text] = plainValue(pair.Value)
-		}
-		return values
-	case spec.Sequence:
-		values := make([]any, len(node.Items))
-		for i, item := range node.Items {
-			values[i] = plainValue(item)
-		}
-		return values
+// plainJSON is a node as in a free-form object (docs/language.md, "Files"), with its
+// names in order.
+func plainJSON(node *spec.Node) (json.RawMessage, error) {
+	var value any
+	if err := decodeNumbers(node.JSON(), &value); err != nil {
+		return nil, err
 	}
-	value, err := (&schema.Type{Kind: schema.Any}).FromScalar(node.Text, node.IsPlain())
-	if err != nil {
-		return node.Text
-	}
-	return value
+	return json.Marshal(value)
 }
 
 // Setting is one value of a settings file under its dotted key.
@@ -91,7 +75,7 @@ func flatten(node *spec.Node, path []string, settings *[]Setting) {
 	}
 	value := node.Text
 	if node.Kind == spec.Sequence {
-		encoded, err := json.Marshal(plainValue(node))
+		encoded, err := plainJSON(node)
 		if err != nil {
 			return
 		}

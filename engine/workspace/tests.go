@@ -52,20 +52,16 @@ type TestOptions struct {
 func (p *Workspace) Test(ctx context.Context, files []TestFile, options TestOptions) []TestResult {
 	host := &testHost{project: p, read: options.Read}
 	results := make([]TestResult, len(files))
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(files)) {
-		workers.Go(func() {
-			for i := range next {
-				results[i] = testrun.Run(ctx, host, files[i].Name, files[i].Source, testrun.Options{Case: options.Case})
-			}
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var group sync.WaitGroup
+	for i, file := range files {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			results[i] = testrun.Run(ctx, host, file.Name, file.Source, options.Case)
 		})
 	}
-	for i := range files {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
+	group.Wait()
 	return results
 }
 
