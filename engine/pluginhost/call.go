@@ -87,18 +87,11 @@ func (h *Host) contract(ctx context.Context, plugin string) (*unit, *contract, e
 // the host; refused is that id when the service did not take it and the call may
 // be repeated with another.
 func (u *unit) callOnce(ctx context.Context, e *execution, conn Connection) (answer runs.Answer, used, refused string) {
-	open, failure := u.host.open(ctx, e.contract, conn)
+	p, open, release, failure := u.reach(ctx, e.contract, conn, e.req.RunID)
 	if failure != nil {
 		return failed(failure), "", ""
 	}
-	p, err := u.acquire(ctx, e.req.RunID)
-	if err != nil {
-		return failed(u.host.failureOf(ctx, err)), "", ""
-	}
-	defer u.release(p, e.req.RunID)
-	if failure := p.connect(ctx, open); failure != nil {
-		return failed(failure), "", ""
-	}
+	defer release()
 	named, tokens := p.beginCall(ctx, e.rejected)
 	defer p.endCall(tokens)
 	answer = tokens.withinQuotas(e, e.run(named, p, open.name))
@@ -118,7 +111,11 @@ type Test struct {
 
 // Check asks the plugin to test a connection.
 func (h *Host) Check(ctx context.Context, conn Connection) (test Test, failure *runs.Error) {
-	p, open, release, failure := h.reach(ctx, conn.Plugin, conn)
+	u, c, err := h.contract(ctx, conn.Plugin)
+	if err != nil {
+		return Test{}, h.dress(h.failureOf(ctx, err), runs.Request{})
+	}
+	p, open, release, failure := u.reach(ctx, c, conn, "")
 	if failure == nil {
 		defer release()
 		test, failure = p.checkConnection(ctx, open.name)
@@ -139,21 +136,17 @@ func (h *Host) Reconcile(ctx context.Context, req runs.Request, conn Connection)
 	return outcome, nil
 }
 
-// reach opens a connection in the plugin's process for a call of any kind.
-func (h *Host) reach(ctx context.Context, plugin string, conn Connection) (*process, opened, func(), *runs.Error) {
-	u, c, err := h.contract(ctx, plugin)
-	if err != nil {
-		return nil, opened{}, nil, h.failureOf(ctx, err)
-	}
-	open, failure := h.open(ctx, c, conn)
-	if failure != nil {
+// reach opens a connection in the plugin's process for a call of any kind, which is
+// in flight until release.
+func (u *unit) reach(ctx context.Context, c *contract, conn Connection, runID string) (_ *process, open opened, release func(), failure *runs.Error) {
+	if open, failure = u.host.open(ctx, c, conn); failure != nil {
 		return nil, opened{}, nil, failure
 	}
-	p, err := u.acquire(ctx, "")
+	p, err := u.acquire(ctx, runID)
 	if err != nil {
-		return nil, opened{}, nil, h.failureOf(ctx, err)
+		return nil, opened{}, nil, u.host.failureOf(ctx, err)
 	}
-	release := func() { u.release(p, "") }
+	release = func() { u.release(p, runID) }
 	if failure := p.connect(ctx, open); failure != nil {
 		release()
 		return nil, opened{}, nil, failure

@@ -118,7 +118,7 @@ func (p *process) rules() *confine.Rules {
 		paths = append(paths, without(path, system, private)...)
 	}
 	paths = append(paths, readablePaths()...)
-	paths = append(paths, h.interpreters(p.code.file, private)...)
+	paths = append(paths, h.interpreters(p.code.file, private, interpreterDepth)...)
 	for _, command := range s.Commands {
 		paths = append(paths, h.program(command, private)...)
 	}

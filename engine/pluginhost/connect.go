@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/flowrun/flowrun/engine/runs"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
@@ -19,10 +20,11 @@ type link struct {
 	turn chan struct{} // holds one element while somebody connects
 	hash string        // of the config it was opened with; guarded by turn
 
+	owner atomic.Pointer[Connection] // where its tokens come from (token_from); nil = the plugin itself
+
 	mu       sync.Mutex
-	owner    *Connection // where its tokens come from (token_from); nil = the plugin itself
-	token    string      // id of the token that it was given last
-	rejected string      // id of a token that the service refused
+	token    string // id of the token that it was given last
+	rejected string // id of a token that the service refused
 }
 
 // link returns the connection's entry, made if need be.
@@ -115,7 +117,7 @@ func (p *process) connect(ctx context.Context, o opened) *runs.Error {
 	case <-ctx.Done():
 		return atConnection(contextFailure(ctx), o.name)
 	}
-	l.setOwner(o.owner)
+	l.owner.Store(o.owner)
 	if l.hash == o.hash {
 		return nil
 	}
@@ -170,18 +172,6 @@ func (l *link) reject() string {
 	}
 	l.rejected, l.token = l.token, ""
 	return l.rejected
-}
-
-func (l *link) setOwner(owner *Connection) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.owner = owner
-}
-
-func (l *link) tokenOwner() *Connection {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.owner
 }
 
 // refused returns the id of the token that must not be handed out again.

@@ -1,6 +1,7 @@
 package pluginhost
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"slices"
@@ -25,30 +26,20 @@ func kindOf(code pluginv1.Code) plan.ErrorKind {
 	return kind
 }
 
-func appliedOf(applied pluginv1.Error_Applied) runs.Applied {
-	switch applied {
-	case pluginv1.Error_NOT_APPLIED:
-		return runs.NotApplied
-	case pluginv1.Error_APPLIED:
-		return runs.AppliedFully
-	case pluginv1.Error_PARTLY:
-		return runs.AppliedPartly
+// The words of the protocol in ours.
+var (
+	appliedWords = map[pluginv1.Error_Applied]runs.Applied{
+		pluginv1.Error_NOT_APPLIED: runs.NotApplied, pluginv1.Error_APPLIED: runs.AppliedFully, pluginv1.Error_PARTLY: runs.AppliedPartly,
 	}
-	return runs.AppliedUnknown
-}
+	effectWords = map[pluginv1.Effect]plan.Effect{
+		pluginv1.Effect_EFFECT_READ: plan.EffectRead, pluginv1.Effect_EFFECT_IDEMPOTENT: plan.EffectIdempotent,
+		pluginv1.Effect_EFFECT_KEYED: plan.EffectKeyed, pluginv1.Effect_EFFECT_ONCE: plan.EffectOnce,
+	}
+	levelWords = map[pluginv1.Log_Level]string{pluginv1.Log_DEBUG: "debug", pluginv1.Log_WARN: "warn", pluginv1.Log_ERROR: "error"}
+)
 
-func effectOf(effect pluginv1.Effect) plan.Effect {
-	switch effect {
-	case pluginv1.Effect_EFFECT_READ:
-		return plan.EffectRead
-	case pluginv1.Effect_EFFECT_IDEMPOTENT:
-		return plan.EffectIdempotent
-	case pluginv1.Effect_EFFECT_KEYED:
-		return plan.EffectKeyed
-	case pluginv1.Effect_EFFECT_ONCE:
-		return plan.EffectOnce
-	}
-	return ""
+func appliedOf(applied pluginv1.Error_Applied) runs.Applied {
+	return cmp.Or(appliedWords[applied], runs.AppliedUnknown)
 }
 
 // errorOf turns a plugin's error into ours. A hint inside the details, as older
@@ -115,19 +106,9 @@ func pendingOf(p *pluginv1.Pending) *runs.Pending {
 }
 
 func logOf(l *pluginv1.Log, step string, now time.Time) runs.Log {
-	line := runs.Log{At: timeOf(l.GetTime()), Level: "info", Step: step, Message: l.GetMessage(), Fields: l.GetFields()}
-	switch l.GetLevel() {
-	case pluginv1.Log_DEBUG:
-		line.Level = "debug"
-	case pluginv1.Log_WARN:
-		line.Level = "warn"
-	case pluginv1.Log_ERROR:
-		line.Level = "error"
+	return runs.Log{
+		At: cmp.Or(timeOf(l.GetTime()), now), Level: cmp.Or(levelWords[l.GetLevel()], "info"), Step: step, Message: l.GetMessage(), Fields: l.GetFields(),
 	}
-	if line.At.IsZero() {
-		line.At = now
-	}
-	return line
 }
 
 func progressOf(p *pluginv1.Progress) runs.Progress {
@@ -192,7 +173,7 @@ func descriptionOf(r *pluginv1.DescribeResponse, digest string) *Description {
 
 func actionOf(a *pluginv1.Action, d *Description, limiters map[string]plan.Limiter) *plan.Action {
 	action := &plan.Action{
-		Plugin: d.Name, Name: a.GetName(), Doc: a.GetDoc(), Effect: effectOf(a.GetEffect()),
+		Plugin: d.Name, Name: a.GetName(), Doc: a.GetDoc(), Effect: effectWords[a.GetEffect()],
 		Input: orEmptySchema(a.GetInputSchema()), Output: orEmptySchema(a.GetOutputSchema()),
 		DefaultTimeout: durationOf(a.GetDefaultTimeout()), Incremental: a.GetIncremental(), Deprecated: a.GetDeprecated(),
 		PluginVersion: d.Version, PluginDigest: d.Digest,

@@ -2,12 +2,9 @@ package pluginhost
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/flowrun/flowrun/proto/handshake"
 )
 
 // crowdTick is how often the processes of a plugin are counted, in a list that may be
@@ -123,16 +120,8 @@ const markRounds = 5
 
 // killMarked kills what carries the mark of a process that has ended.
 func killMarked(mark string) {
-	entry := handshake.EnvLaunchMark + "=" + mark
 	for range markRounds {
-		left := processesWith(func(environ string) bool {
-			for variable := range strings.SplitSeq(environ, "\x00") {
-				if variable == entry {
-					return true
-				}
-			}
-			return false
-		})
+		left := markedBy(mark)
 		if len(left) == 0 {
 			return
 		}

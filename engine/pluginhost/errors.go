@@ -1,6 +1,7 @@
 package pluginhost
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,21 +46,16 @@ type PluginError struct {
 
 func (e *PluginError) Error() string { return fmt.Sprintf("plugin %s: %s", e.Plugin, e.Message) }
 
+// kindsOfReasons are those of reasons other than that the plugin is not there now.
+var kindsOfReasons = map[string]plan.ErrorKind{
+	ReasonUnknownPlugin: plan.KindInvalid, ReasonStart: plan.KindCrashed, ReasonHandshake: plan.KindCrashed,
+	ReasonDescribe: plan.KindUnexpectedResponse, ReasonClosed: plan.KindCanceled,
+}
+
 // planError is the failure of a call that could not be sent.
 func (e *PluginError) planError(now time.Time) *runs.Error {
-	kind := plan.KindUnavailable
-	switch e.Reason {
-	case ReasonUnknownPlugin:
-		kind = plan.KindInvalid
-	case ReasonStart, ReasonHandshake:
-		kind = plan.KindCrashed
-	case ReasonDescribe:
-		kind = plan.KindUnexpectedResponse
-	case ReasonClosed:
-		kind = plan.KindCanceled
-	}
 	failure := &runs.Error{
-		Kind: kind, Message: e.Error(), Reason: e.Reason, Applied: runs.NotApplied, Hint: e.Hint, Details: stderrDetails(e.Stderr),
+		Kind: cmp.Or(kindsOfReasons[e.Reason], plan.KindUnavailable), Message: e.Error(), Reason: e.Reason, Applied: runs.NotApplied, Hint: e.Hint, Details: stderrDetails(e.Stderr),
 	}
 	if wait := e.Until.Sub(now); !e.Until.IsZero() && wait > 0 {
 		failure.RetryAfterS = wait.Seconds()

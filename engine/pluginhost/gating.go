@@ -90,15 +90,13 @@ func (h *Host) letIn(method string, message any) error {
 
 // excessIn returns what was too large in a message, nil when err is another.
 func excessIn(err error) *excess {
-	var over *excess
-	errors.As(err, &over)
+	over, _ := errors.AsType[*excess](err)
 	return over
 }
 
 // faultIn returns what the gate found wrong with a message, nil when err is another.
 func faultIn(err error) *gate.Fault {
-	var fault *gate.Fault
-	errors.As(err, &fault)
+	fault, _ := errors.AsType[*gate.Fault](err)
 	return fault
 }
 

@@ -3,65 +3,50 @@ package pluginhost
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
+// faultHint is for what no user can mend.
+const faultHint = "this is a fault of the plugin or of flowrun: the step's log has more, and `retry` may help meanwhile"
+
+// kindHints say what to do about failures of a kind. CONNECTION and WAIT stand for
+// the name of the connection and for how long to wait.
+var kindHints = map[plan.ErrorKind]string{
+	plan.KindRateLimited:        "wait WAIT, give the step more `retry`, or set a `rate` on CONNECTION so that flowrun keeps to the service's limit",
+	plan.KindUnavailable:        "see whether the service can be reached: the URL and the proxy of CONNECTION, and the network",
+	plan.KindTimeout:            "give the step a longer `timeout`, or see why the service is slow",
+	plan.KindUnexpectedResponse: "see that the URL of CONNECTION is the service's own, and that no proxy or login page answers in its place",
+	plan.KindUnauthorized:       "see that the credential of CONNECTION is right and has not run out",
+	plan.KindForbidden:          "the credential of CONNECTION may not do this: use another, or have it allowed in the service",
+	plan.KindNotFound:           "see that what `with` names is there, and that CONNECTION may see it",
+	plan.KindConflict:           "somebody changed it meanwhile: look it up in the service and try again",
+	plan.KindQuotaExhausted:     "the account's quota is used up: wait for the next period, or have it raised in the service",
+	plan.KindInvalid:            "the service refused the input: compare `with` with what it documents",
+	plan.KindCrashed:            faultHint,
+	plan.KindInternal:           faultHint,
+}
+
 // hintOf says what to do about a failure of which the plugin says nothing: what
 // its kind alone tells.
 func hintOf(f *runs.Error, connection string) string {
-	if connection == "" {
-		connection = "this step's connection"
-	} else {
-		connection = fmt.Sprintf("connection `%s`", connection)
+	hint, wait := kindHints[f.Kind], "a little"
+	switch {
+	case f.Kind == plan.KindUnavailable && f.HTTPStatus != 0:
+		hint = "the service has a problem of its own: try again later, or give the step more `retry`"
+	case f.Kind == plan.KindInvalid && f.HTTPStatus == 0:
+		return "" // what was refused here says itself what is wrong
+	case f.RetryAfterS > 0:
+		wait = time.Duration(f.RetryAfterS * float64(time.Second)).Round(time.Second).String()
 	}
-	switch f.Kind {
-	case plan.KindRateLimited:
-		return limitHint(f, connection)
-	case plan.KindUnavailable:
-		if f.HTTPStatus != 0 {
-			return "the service has a problem of its own: try again later, or give the step more `retry`"
-		}
-		return "see whether the service can be reached: the URL and the proxy of " + connection + ", and the network"
-	case plan.KindTimeout:
-		return "give the step a longer `timeout`, or see why the service is slow"
-	case plan.KindUnexpectedResponse:
-		return "see that the URL of " + connection + " is the service's own, and that no proxy or login page answers in its place"
-	case plan.KindUnauthorized:
-		return "see that the credential of " + connection + " is right and has not run out"
-	case plan.KindForbidden:
-		return "the credential of " + connection + " may not do this: use another, or have it allowed in the service"
-	case plan.KindNotFound:
-		return "see that what `with` names is there, and that " + connection + " may see it"
-	case plan.KindConflict:
-		return "somebody changed it meanwhile: look it up in the service and try again"
-	case plan.KindQuotaExhausted:
-		return "the account's quota is used up: wait for the next period, or have it raised in the service"
-	case plan.KindInvalid:
-		return invalidHint(f)
-	case plan.KindCrashed, plan.KindInternal:
-		return "this is a fault of the plugin or of flowrun: the step's log has more, and `retry` may help meanwhile"
+	name := "this step's connection"
+	if connection != "" {
+		name = fmt.Sprintf("connection `%s`", connection)
 	}
-	return ""
-}
-
-func limitHint(f *runs.Error, connection string) string {
-	wait := "wait a little"
-	if f.RetryAfterS > 0 {
-		wait = "wait " + time.Duration(f.RetryAfterS*float64(time.Second)).Round(time.Second).String()
-	}
-	return wait + ", give the step more `retry`, or set a `rate` on " + connection + " so that flowrun keeps to the service's limit"
-}
-
-// invalidHint is for what the service refused; what was refused here says
-// itself what is wrong.
-func invalidHint(f *runs.Error) string {
-	if f.HTTPStatus == 0 {
-		return ""
-	}
-	return "the service refused the input: compare `with` with what it documents"
+	return strings.NewReplacer("CONNECTION", name, "WAIT", wait).Replace(hint)
 }
 
 // withPlace adds the service and the action to the details, where they are not

@@ -17,11 +17,7 @@ const interpreterDepth = 4
 // interpreters are what the first line of a script needs in order to run it: the
 // program that it names, the one that env looks up, and where that is a script itself
 // (as the shims of version managers are) its own.
-func (h *Host) interpreters(script io.ReaderAt, private []string) []confine.Path {
-	return h.interpretersOf(script, private, interpreterDepth)
-}
-
-func (h *Host) interpretersOf(script io.ReaderAt, private []string, depth int) []confine.Path {
+func (h *Host) interpreters(script io.ReaderAt, private []string, depth int) []confine.Path {
 	words := firstLine(script)
 	if len(words) == 0 || depth == 0 {
 		return nil
@@ -39,7 +35,7 @@ func (h *Host) interpretersOf(script io.ReaderAt, private []string, depth int) [
 	if found := h.lookPath(named); found != "" {
 		if file, err := os.Open(found); err == nil {
 			defer file.Close()
-			paths = append(paths, h.interpretersOf(file, private, depth-1)...)
+			paths = append(paths, h.interpreters(file, private, depth-1)...)
 		}
 	}
 	return paths

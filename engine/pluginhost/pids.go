@@ -6,11 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
-
-	"github.com/flowrun/flowrun/proto/handshake"
 )
 
 // pidEntry is a live plugin process and the host that owns it. Start times
@@ -104,9 +101,11 @@ func (h *Host) ReapOrphans(ctx context.Context) (int, error) {
 // of their group still, or carries their mark.
 func markedProcesses(lost []pidEntry) []int {
 	var found []int
-	marks := map[string]bool{}
+	var marks []string
 	for _, entry := range lost {
-		marks[handshake.EnvLaunchMark+"="+entry.Mark] = entry.Mark != ""
+		if entry.Mark != "" {
+			marks = append(marks, entry.Mark)
+		}
 		if _, ok := processStart(entry.PID); !ok { // else that pid may be another's by now
 			found = append(found, confinedIn(entry.PID)...)
 		}
@@ -114,14 +113,7 @@ func markedProcesses(lost []pidEntry) []int {
 	if len(marks) == 0 {
 		return found
 	}
-	return append(found, processesWith(func(environ string) bool {
-		for entry := range strings.SplitSeq(environ, "\x00") {
-			if marks[entry] {
-				return true
-			}
-		}
-		return false
-	})...)
+	return append(found, markedBy(marks...)...)
 }
 
 // orphanGrace is how long killed orphans are waited for (docs/reliability.md, P7): one

@@ -99,23 +99,22 @@ func (u *unit) launch(exe executable, c *code) (*process, *PluginError) {
 	if err == nil && c.changed() {
 		err = fmt.Errorf("%s was changed while it was started", c.path)
 	}
-	if err != nil {
-		failure := p.startFailure(err, late.Load(), limit)
-		p.stopping.Store(true) // the caller counts it: not a second crash
-		p.runner.killGroup()
-		p.cleanUp()
-		return nil, failure
-	}
+	var failure *PluginError
 	grpcClient, ok := protocol.(*goplugin.GRPCClient)
-	if !ok {
-		p.stopping.Store(true)
-		p.runner.killGroup()
-		p.cleanUp()
-		return nil, &PluginError{Plugin: u.source.Name, Reason: ReasonHandshake, Message: "it does not speak gRPC"}
+	switch {
+	case err != nil:
+		failure = p.startFailure(err, late.Load(), limit)
+	case !ok:
+		failure = &PluginError{Plugin: u.source.Name, Reason: ReasonHandshake, Message: "it does not speak gRPC"}
+	default:
+		p.conn, p.rpc = grpcClient.Conn, pluginv1.NewPluginClient(grpcClient.Conn)
+		u.host.running.Go(p.watch)
+		return p, nil
 	}
-	p.conn, p.rpc = grpcClient.Conn, pluginv1.NewPluginClient(grpcClient.Conn)
-	u.host.running.Go(p.watch)
-	return p, nil
+	p.stopping.Store(true) // the caller counts it: not a second crash
+	p.runner.killGroup()
+	p.cleanUp()
+	return nil, failure
 }
 
 // prepare makes all that a process needs before it starts.

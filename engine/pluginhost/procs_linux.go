@@ -2,7 +2,6 @@ package pluginhost
 
 import (
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -35,42 +34,31 @@ func taskLimit(processes int) (uint64, bool) {
 
 // userTasks counts the threads of all processes of a user.
 func userTasks(uid int) int {
-	statuses, err := filepath.Glob("/proc/[0-9]*/status")
-	if err != nil {
-		return 0
-	}
-	tasks := 0
-	for _, path := range statuses {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			continue // it has ended
-		}
-		if owner, threads := readStatus(string(data)); owner == uid {
-			tasks += threads
+	tasks := int64(0)
+	for _, pid := range livePIDs() {
+		if status, err := procFile(pid, "status"); err == nil && strings.Contains(status, "\nUid:\t"+strconv.Itoa(uid)+"\t") {
+			tasks += sumOf(status, "Threads")
 		}
 	}
-	return tasks
+	return int(tasks)
 }
 
-// readStatus reads the real user and the number of threads of /proc/PID/status.
-func readStatus(text string) (uid, threads int) {
-	uid = -1
-	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(line, ":")
-		fields := strings.Fields(value)
-		if len(fields) == 0 || name != "Uid" && name != "Threads" {
-			continue
-		}
-		number, err := strconv.Atoi(fields[0])
-		switch {
-		case err != nil:
-		case name == "Uid":
-			uid = number
-		default:
-			threads = number
+// livePIDs lists the processes of the machine.
+func livePIDs() []int {
+	entries, _ := os.ReadDir("/proc") // where it can't be read, nobody is seen
+	var pids []int
+	for _, entry := range entries {
+		if pid, err := strconv.Atoi(entry.Name()); err == nil {
+			pids = append(pids, pid)
 		}
 	}
-	return uid, threads
+	return pids
+}
+
+// procFile reads a file of a process, which may have ended.
+func procFile(pid int, name string) (string, error) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/" + name)
+	return string(data), err
 }
 
 // liveProcesses lists the processes of the machine, and says how much processor time it
@@ -80,15 +68,7 @@ func liveProcesses() (rows []processRow, cost time.Duration) {
 	defer runtime.UnlockOSThread()
 	began := threadTime()
 	defer func() { cost = threadTime() - began }()
-	names, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil, 0
-	}
-	for _, name := range names {
-		pid, err := strconv.Atoi(name.Name())
-		if err != nil {
-			continue
-		}
+	for _, pid := range livePIDs() {
 		stat, err := peer.ReadStat(pid)
 		if err != nil || stat.State == "Z" {
 			continue
@@ -137,9 +117,9 @@ func confinedIn(group int) []int {
 	var found []int
 	all, _ := liveProcesses()
 	for _, pid := range family(group, all) {
-		data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+		status, err := procFile(pid, "status")
 		stat, statErr := peer.ReadStat(pid)
-		if err == nil && statErr == nil && stat.Group == strconv.Itoa(group) && strings.Contains(string(data), "\nNoNewPrivs:\t1\n") {
+		if err == nil && statErr == nil && stat.Group == strconv.Itoa(group) && strings.Contains(status, "\nNoNewPrivs:\t1\n") {
 			found = append(found, pid)
 		}
 	}
@@ -152,11 +132,8 @@ func confinedIn(group int) []int {
 func residentMemory(pids []int) int64 {
 	var used int64
 	for _, pid := range pids {
-		data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-		if err != nil {
-			continue // it has ended
-		}
-		used += kibibytes(string(data), "RssAnon", "RssShmem", "VmSwap") << 10
+		status, _ := procFile(pid, "status") // one that has ended uses nothing
+		used += sumOf(status, "RssAnon", "RssShmem", "VmSwap") << 10
 	}
 	return used
 }
@@ -166,17 +143,17 @@ func residentMemory(pids []int) int64 {
 func proportionalMemory(pids []int) (int64, bool) {
 	var used int64
 	for _, pid := range pids {
-		data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
+		rollup, err := procFile(pid, "smaps_rollup")
 		if err != nil {
 			return 0, false
 		}
-		used += kibibytes(string(data), "Pss_Anon", "Pss_Shmem", "SwapPss") << 10
+		used += sumOf(rollup, "Pss_Anon", "Pss_Shmem", "SwapPss") << 10
 	}
 	return used, true
 }
 
-// kibibytes sums up some lines of a file of /proc.
-func kibibytes(text string, names ...string) int64 {
+// sumOf sums up some lines of a file of /proc, in the unit that they have there.
+func sumOf(text string, names ...string) int64 {
 	var sum int64
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(line, ":")

@@ -142,7 +142,7 @@ func (p *process) checkConnection(ctx context.Context, name string) (Test, *runs
 
 func (h *Host) reconcile(ctx context.Context, req runs.Request, conn Connection) (runs.Outcome, *runs.Error) {
 	plugin, name := splitAction(req.Action)
-	_, c, err := h.contract(ctx, plugin)
+	u, c, err := h.contract(ctx, plugin)
 	if err != nil {
 		return runs.Outcome{}, h.failureOf(ctx, err)
 	}
@@ -157,7 +157,7 @@ func (h *Host) reconcile(ctx context.Context, req runs.Request, conn Connection)
 	if failure != nil {
 		return runs.Outcome{}, failure
 	}
-	p, open, release, failure := h.reach(ctx, plugin, conn)
+	p, open, release, failure := u.reach(ctx, c, conn, "")
 	if failure != nil {
 		return runs.Outcome{}, failure
 	}

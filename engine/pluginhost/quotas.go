@@ -1,6 +1,7 @@
 package pluginhost
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -106,18 +107,23 @@ func partsOfError(e *pluginv1.Error) []part {
 	}
 }
 
-// quotaFailure is the failure of a call by an event that is above a quota. What
-// the event says of the effect stands.
+// quotaFailure is the failure of a call by an event that is above a quota.
 func (e *execution) quotaFailure(over *excess) *runs.Error {
-	failure := over.failure(e.contract.Name, runs.AppliedFully)
 	switch end := over.event.GetEvent().(type) {
 	case *pluginv1.ExecuteEvent_Pending, *pluginv1.ExecuteEvent_Progress:
-		failure.Applied = runs.AppliedPartly
+		return over.failure(e.contract.Name, runs.AppliedPartly)
 	case *pluginv1.ExecuteEvent_Failed:
-		failure.Applied = appliedOf(end.Failed.GetApplied())
-		if failure.Applied == runs.AppliedUnknown && e.action.Effect.Writes() {
-			failure.Kind = kindOf(end.Failed.GetCode()) // whether it took effect is as unknown as before
-		}
+		return e.failedAbove(over, &runs.Error{Kind: kindOf(end.Failed.GetCode()), Applied: appliedOf(end.Failed.GetApplied())})
+	}
+	return over.failure(e.contract.Name, runs.AppliedFully)
+}
+
+// failedAbove is the failure of a call that has failed and broke a quota. What the
+// plugin says of the effect stands.
+func (e *execution) failedAbove(over *excess, own *runs.Error) *runs.Error {
+	failure := over.failure(e.contract.Name, cmp.Or(own.Applied, runs.AppliedUnknown))
+	if failure.Applied == runs.AppliedUnknown && e.action.Effect.Writes() {
+		failure.Kind = own.Kind // whether it took effect is as unknown as before
 	}
 	return failure
 }

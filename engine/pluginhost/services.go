@@ -195,7 +195,7 @@ func (s *services) AcquireToken(ctx context.Context, r *pluginv1.AcquireTokenReq
 // acquire asks the store, or the owner of a connection with token_from.
 func (s *services) acquire(ctx context.Context, l *link, request TokenRequest) (*secret.Token, *secret.Lease, error) {
 	h := s.process.unit.host
-	owner := l.tokenOwner()
+	owner := l.owner.Load()
 	if owner == nil || request.Key != "" {
 		return h.options.Tokens.Acquire(ctx, request)
 	}

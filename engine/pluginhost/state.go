@@ -81,21 +81,13 @@ func (c *callTokens) withinQuotas(e *execution, answer runs.Answer) runs.Answer 
 	c.mu.Lock()
 	over := c.over
 	c.mu.Unlock()
-	if over == nil {
-		return answer
-	}
-	failure := over.failure(e.contract.Name, runs.AppliedFully)
 	switch {
+	case over == nil:
+		return answer
 	case answer.Pending != nil:
-		failure.Applied = runs.AppliedPartly
+		return failed(over.failure(e.contract.Name, runs.AppliedPartly))
 	case answer.Failed != nil:
-		failure.Applied = answer.Failed.Applied
-		if failure.Applied == "" || failure.Applied == runs.AppliedUnknown {
-			failure.Applied = runs.AppliedUnknown
-			if e.action.Effect.Writes() {
-				failure.Kind = answer.Failed.Kind // whether it took effect is as unknown as before
-			}
-		}
+		return failed(e.failedAbove(over, answer.Failed))
 	}
-	return failed(failure)
+	return failed(over.failure(e.contract.Name, runs.AppliedFully))
 }

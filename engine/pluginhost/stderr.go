@@ -137,26 +137,20 @@ func (o *output) plainLine(line []byte, skipped bool) (slog.Level, string) {
 		text = text[:max(len(text)-overlap, 0)]
 	}
 	text = gate.Clip(strings.ToValidUTF8(text, "�"), o.limits.LogLine)
-	if len(line) == 0 || line[0] != '{' {
-		return slog.LevelDebug, text
-	}
 	var entry struct {
 		Level   string `json:"@level"`
 		Message string `json:"@message"`
 	}
-	if json.Unmarshal(line, &entry) != nil || entry.Message == "" {
+	if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &entry) != nil || entry.Message == "" {
 		return slog.LevelDebug, text
 	}
-	switch entry.Level {
-	case "error":
-		return slog.LevelError, text
-	case "warn":
-		return slog.LevelWarn, text
-	case "info":
-		return slog.LevelInfo, text
+	if level, ok := hclogLevels[entry.Level]; ok {
+		return level, text
 	}
 	return slog.LevelDebug, text
 }
+
+var hclogLevels = map[string]slog.Level{"error": slog.LevelError, "warn": slog.LevelWarn, "info": slog.LevelInfo}
 
 // last returns the tail, masked, behind the line that says why the process died
 // where that one is no longer a part of it.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/peer"
 	"github.com/flowrun/flowrun/engine/pluginhost/confine"
+	"github.com/flowrun/flowrun/proto/handshake"
 )
 
 // maxSocketPath is sun_path without its final NUL.
@@ -87,25 +89,15 @@ func processStart(pid int) (start string, ok bool) {
 	return strings.TrimSpace(string(boot)) + "/" + stat.Started, true
 }
 
-// processesWith lists the processes of this user whose environment at exec had
-// the entry. It finds the children of a plugin that left its group.
-func processesWith(entry func(environ string) bool) []int {
-	names, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	var found []int
-	for _, name := range names {
-		pid, err := strconv.Atoi(name.Name())
-		if err != nil {
-			continue
-		}
-		environ, err := os.ReadFile("/proc/" + name.Name() + "/environ")
-		if err == nil && len(environ) > 0 && entry(string(environ)) {
-			found = append(found, pid)
-		}
-	}
-	return found
+// markedBy lists the processes of this user whose environment at exec had one of the
+// marks. It finds the children of a plugin that left its group.
+func markedBy(marks ...string) []int {
+	return slices.DeleteFunc(livePIDs(), func(pid int) bool {
+		environ, err := procFile(pid, "environ")
+		return err != nil || !slices.ContainsFunc(marks, func(mark string) bool {
+			return strings.Contains("\x00"+environ+"\x00", "\x00"+handshake.EnvLaunchMark+"="+mark+"\x00")
+		})
+	})
 }
 
 // changeTime returns a file's ctime in nanoseconds.

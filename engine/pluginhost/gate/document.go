@@ -2,6 +2,7 @@ package gate
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -122,7 +123,7 @@ func unescaped(doc []byte) []byte {
 		}
 		i++
 		if doc[i] != 'u' {
-			clear = append(clear, escapes(doc[i]))
+			clear = append(clear, cmp.Or(escapes[doc[i]], doc[i]))
 			continue
 		}
 		r, size := escapedRune(doc[i+1:])
@@ -132,21 +133,8 @@ func unescaped(doc []byte) []byte {
 	return clear
 }
 
-func escapes(char byte) byte {
-	switch char {
-	case 'n':
-		return '\n'
-	case 'r':
-		return '\r'
-	case 't':
-		return '\t'
-	case 'b':
-		return '\b'
-	case 'f':
-		return '\f'
-	}
-	return char
-}
+// escapes are what the letters behind a backslash stand for that are not themselves.
+var escapes = [256]byte{'n': '\n', 'r': '\r', 't': '\t', 'b': '\b', 'f': '\f'}
 
 // escapedRune reads what stands behind "\u", with the second half of a pair.
 func escapedRune(text []byte) (r rune, size int) {

@@ -166,20 +166,16 @@ func (g *Gate) bytes(data []byte, step *step) ([]byte, *Fault) {
 	switch step.kind {
 	case Said:
 		return g.Said(data), nil
+	case Opaque, Outbound:
+		return data, nil
 	case Document, Schema, Sample:
 		if why := DocumentFault(data); len(data) > 0 && why != "" {
 			return data, &Fault{Why: why}
 		}
-		return g.document(data, step.kind)
-	case Opaque, Outbound:
-		return data, nil
+	default:
+		return data, errNoRow()
 	}
-	return data, errNoRow()
-}
-
-// document passes JSON that all read alike.
-func (g *Gate) document(data []byte, kind Kind) ([]byte, *Fault) {
-	switch kind {
+	switch step.kind { // of JSON that all read alike
 	case Schema:
 		return data, g.schema(data)
 	case Sample:

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
@@ -42,7 +41,6 @@ type approval struct {
 	Form    *form
 	Comment string
 	Error   string
-	Hint    string
 }
 
 // decided tells what was decided just now.
@@ -114,15 +112,6 @@ func (s *site) approvalForm(step runs.Step, number int) *form {
 		one.ID = "a" + strconv.Itoa(number) + "-" + one.ID
 	}
 	return f
-}
-
-// Left is how long somebody has to answer; the zero time means that nothing
-// bounds it.
-func (w waitingStep) Left() time.Time {
-	if w.Step.Until == nil {
-		return time.Time{}
-	}
-	return *w.Step.Until
 }
 
 // Why says what a stuck step needs.

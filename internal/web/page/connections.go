@@ -26,7 +26,7 @@ type connectionRow struct {
 	PluginURL string
 	Settings  string // its config as JSON
 	Soon      bool   // its login ends within expiresSoon
-	Flow      *loginView
+	Flow      *loginFlow
 	Test      *connections.Test
 	Logout    *connections.LogoutResult
 	Failed    *runs.Error // of the last test or logout
@@ -62,7 +62,7 @@ func (s *site) connections(r *http.Request) (*screen, error) {
 
 // loginEvery is how often a page with these connections is looked at again.
 func (s *site) loginEvery(rows []connectionRow) time.Duration {
-	if slices.ContainsFunc(rows, func(row connectionRow) bool { return row.Flow != nil && row.Flow.Running }) {
+	if slices.ContainsFunc(rows, func(row connectionRow) bool { return row.Flow != nil && row.Flow.Running() }) {
 		return flowEvery
 	}
 	return liveEvery
@@ -89,11 +89,7 @@ func (s *site) connectionRow(one workspace.ConnectionStatus) connectionRow {
 	return row
 }
 
-func (s *site) connection(r *http.Request) (*screen, error) {
-	row, err := s.findConnection(r)
-	if err != nil {
-		return nil, err
-	}
+func (s *site) connection(_ *http.Request, row *connectionRow) (*screen, error) {
 	return s.connectionScreen(row), nil
 }
 
@@ -114,46 +110,41 @@ func (s *site) findConnection(r *http.Request) (*connectionRow, error) {
 	return nil, notFound("connection", name)
 }
 
-// testConnection tries a connection and shows what came of it.
-func (s *site) testConnection(r *http.Request) (*outcome, error) {
-	row, err := s.findConnection(r)
-	if err != nil {
-		return nil, err
+// ofConnection is what serves the connection of the path.
+func ofConnection[T any](s *site, serve func(*http.Request, *connectionRow) (T, error)) func(*http.Request) (T, error) {
+	return func(r *http.Request) (made T, err error) {
+		row, err := s.findConnection(r)
+		if err != nil {
+			return made, err
+		}
+		return serve(r, row)
 	}
+}
+
+// testConnection tries a connection and shows what came of it.
+func (s *site) testConnection(r *http.Request, row *connectionRow) (*outcome, error) {
 	tested, err := s.Engine.TestConnection(r.Context(), row.Name)
 	if err != nil {
 		return nil, err
 	}
 	row.Test, row.Failed = &tested, tested.Error
-	made := s.connectionScreen(row)
-	made.Status = http.StatusOK
-	return &outcome{screen: made}, nil
+	return done(s.connectionScreen(row)), nil
 }
 
-func (s *site) logoutConnection(r *http.Request) (*outcome, error) {
-	if _, err := s.findConnection(r); err != nil {
-		return nil, err
-	}
-	result, err := s.Engine.Logout(r.Context(), r.PathValue("name"))
+func (s *site) logoutConnection(r *http.Request, row *connectionRow) (*outcome, error) {
+	result, err := s.Engine.Logout(r.Context(), row.Name)
 	if err != nil {
 		return nil, err
 	}
-	row, err := s.findConnection(r) // as it is now
-	if err != nil {
+	if row, err = s.findConnection(r); err != nil { // as it is now
 		return nil, err
 	}
 	row.Logout, row.Failed = &result, result.Error
-	made := s.connectionScreen(row)
-	made.Status = http.StatusOK
-	return &outcome{screen: made}, nil
+	return done(s.connectionScreen(row)), nil
 }
 
 // beginLogin starts a device login, or joins the one that is under way.
-func (s *site) beginLogin(r *http.Request) (*outcome, error) {
-	row, err := s.findConnection(r)
-	if err != nil {
-		return nil, err
-	}
+func (s *site) beginLogin(_ *http.Request, row *connectionRow) (*outcome, error) {
 	if s.Go == nil {
 		return nil, &fault.ConflictError{Message: "this server does not log in from the page", Hint: diag.Sayf("use %s", diag.Command{"connections", "login", row.Name})}
 	}

@@ -147,8 +147,8 @@ func (f *form) read(values url.Values) (inputs map[string]workspace.Input, ok bo
 // fail puts the refusal of what was read beside its field, or above them all.
 // False means that err is not about the form.
 func (f *form) fail(err error) bool {
-	var wrong *fault.InputError
-	if !errors.As(err, &wrong) {
+	wrong, ok := errors.AsType[*fault.InputError](err)
+	if !ok {
 		return false
 	}
 	for _, one := range f.Fields {
@@ -205,7 +205,7 @@ func helpOf(f workspace.FormField) string {
 	if f.Kind == workspace.FieldList || f.Kind == workspace.FieldJSON {
 		unit = "item"
 	}
-	if low, high := countText(f.MinLength), countText(f.MaxLength); low != "" || high != "" {
+	if low, high := boundText(f.MinLength), boundText(f.MaxLength); low != "" || high != "" {
 		if high != "1" && (high != "" || low != "1") {
 			unit += "s"
 		}
@@ -237,18 +237,11 @@ func helpOf(f workspace.FormField) string {
 	return ""
 }
 
-func boundText(bound *float64) string {
+func boundText[T int | float64](bound *T) string {
 	if bound == nil {
 		return ""
 	}
-	return strconv.FormatFloat(*bound, 'f', -1, 64)
-}
-
-func countText(bound *int) string {
-	if bound == nil {
-		return ""
-	}
-	return strconv.Itoa(*bound)
+	return strconv.FormatFloat(float64(*bound), 'f', -1, 64)
 }
 
 func rangeText(low, high, unit string) string {

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"net/url"
@@ -31,7 +30,6 @@ func (s *site) funcs() template.FuncMap {
 		"ago":         s.ago,
 		"span":        span,
 		"took":        runDuration,
-		"dur":         duration,
 		"ms":          func(ms int64) string { return duration(time.Duration(ms) * time.Millisecond) },
 		"cli":         s.command,
 		"logsCLI":     s.logsCommand,
@@ -39,11 +37,12 @@ func (s *site) funcs() template.FuncMap {
 		"runURL":      runURL,
 		"stepURL":     stepURL,
 		"plural":      plural,
-		"pretty":      prettyJSON,
+		"pretty":      workspace.ReadableJSON,
 		"oneline":     oneLine,
 		"args":        func(values ...any) []any { return values },
 		"labels":      labelList,
 		"clock":       s.clock,
+		"clockIn":     clockIn,
 		"tone":        func(status any) string { return toneOf(fmt.Sprint(status)) },
 		"waitText":    waitText,
 		"scheduleURL": scheduleURL,
@@ -193,6 +192,3 @@ func labelList(labels map[string]string) []string {
 	slices.Sort(list)
 	return list
 }
-
-// prettyJSON indents a value; what is no JSON stays as it is.
-func prettyJSON(raw json.RawMessage) string { return workspace.ReadableJSON(raw) }

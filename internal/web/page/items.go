@@ -35,31 +35,32 @@ func isBad(status runs.StepStatus) bool {
 // order.
 type loopItems struct {
 	items  []*item
-	status []runs.StepStatus // of each
-	counts []count           // in the order of the items
-	absent int               // that have not begun
+	counts []count // in the order of the items
+	absent int     // that have not begun
 }
 
 func newLoopItems(n *node) *loopItems {
 	l := &loopItems{items: slices.Clone(n.items), absent: max(n.step.Items-len(n.items), 0)}
-	known := make(map[*item]runs.StepStatus, len(l.items))
 	number := map[runs.StepStatus]int{}
 	for _, one := range l.items {
-		known[one] = itemStatus(one.nodes)
-		number[known[one]]++
+		number[one.status]++
 	}
 	slices.SortStableFunc(l.items, func(a, b *item) int {
-		return cmp.Compare(slices.Index(itemOrder, known[a]), slices.Index(itemOrder, known[b]))
+		return cmp.Compare(slices.Index(itemOrder, a.status), slices.Index(itemOrder, b.status))
 	})
-	for _, one := range l.items {
-		l.status = append(l.status, known[one])
-	}
-	for _, status := range itemOrder {
+	l.counts = countsOf(number, itemOrder)
+	return l
+}
+
+// countsOf are the statuses that there are, in an order.
+func countsOf(number map[runs.StepStatus]int, order []runs.StepStatus) []count {
+	var counts []count
+	for _, status := range order {
 		if number[status] > 0 {
-			l.counts = append(l.counts, count{status, number[status]})
+			counts = append(counts, count{status, number[status]})
 		}
 	}
-	return l
+	return counts
 }
 
 // bad is how many items need a look.
@@ -78,8 +79,8 @@ func (l *loopItems) of(status runs.StepStatus) []*item {
 		return l.items
 	}
 	var list []*item
-	for i, one := range l.items {
-		if l.status[i] == status {
+	for _, one := range l.items {
+		if one.status == status {
 			list = append(list, one)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,53 +33,44 @@ type logins struct {
 
 func newLogins(o Options) *logins { return &logins{engine: o.Engine, now: o.Now, start: o.Go} }
 
-// loginFlow is one login. It belongs to its logins' lock.
+// loginFlow is one login. It belongs to its logins' lock; a page gets a copy.
 type loginFlow struct {
-	began  time.Time
-	ended  time.Time // zero = it goes on
-	prompt *runs.Prompt
-	lines  []runs.Log
-	failed *runs.Error
-	stop   context.CancelFunc
+	Prompt *runs.Prompt
+	Lines  []runs.Log
+	Failed *runs.Error
+
+	ended time.Time // zero = it goes on
+	stop  context.CancelFunc
 }
 
-// loginView is a login as a page shows it.
-type loginView struct {
-	Running bool
-	Began   time.Time
-	Ended   time.Time
-	Prompt  *runs.Prompt
-	Lines   []runs.Log
-	Failed  *runs.Error
-}
+// Running reports whether the login goes on.
+func (f *loginFlow) Running() bool { return f.ended.IsZero() }
 
 // view returns what is known of the newest login of a connection; nil where
 // there was none of late.
-func (l *logins) view(connection string) *loginView {
+func (l *logins) view(connection string) *loginFlow {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	flow := l.flows[connection]
-	if flow == nil || !flow.ended.IsZero() && l.now().Sub(flow.ended) > keptLogin {
+	if flow == nil || !flow.Running() && l.now().Sub(flow.ended) > keptLogin {
 		return nil
 	}
-	shown := &loginView{
-		Running: flow.ended.IsZero(), Began: flow.began, Ended: flow.ended, Lines: append([]runs.Log{}, flow.lines...), Failed: flow.failed,
+	shown := *flow
+	shown.Lines = slices.Clone(flow.Lines)
+	if flow.Prompt != nil {
+		shown.Prompt = new(*flow.Prompt)
 	}
-	if flow.prompt != nil {
-		prompt := *flow.prompt
-		shown.Prompt = &prompt
-	}
-	return shown
+	return &shown
 }
 
 // begin starts a login unless one is under way.
 func (l *logins) begin(connection string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if flow := l.flows[connection]; flow != nil && flow.ended.IsZero() {
+	if flow := l.flows[connection]; flow != nil && flow.Running() {
 		return
 	}
-	flow := &loginFlow{began: l.now(), stop: func() {}}
+	flow := &loginFlow{stop: func() {}}
 	if l.flows == nil {
 		l.flows = map[string]*loginFlow{}
 	}
@@ -88,7 +80,7 @@ func (l *logins) begin(connection string) {
 		defer stop()
 		l.mu.Lock()
 		flow.stop = stop
-		stopped := !flow.ended.IsZero()
+		stopped := !flow.Running()
 		l.mu.Unlock()
 		if stopped {
 			return
@@ -102,17 +94,17 @@ func (l *logins) begin(connection string) {
 func (l *logins) finish(flow *loginFlow, result calls.Result, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !flow.ended.IsZero() {
+	if !flow.Running() {
 		return
 	}
 	flow.ended = l.now()
 	switch {
 	case errors.Is(err, context.Canceled):
-		flow.failed = &runs.Error{Kind: plan.KindCanceled, Message: "it was stopped"}
+		flow.Failed = &runs.Error{Kind: plan.KindCanceled, Message: "it was stopped"}
 	case err != nil:
-		flow.failed = &runs.Error{Kind: plan.KindInternal, Message: err.Error()}
+		flow.Failed = &runs.Error{Kind: plan.KindInternal, Message: err.Error()}
 	default:
-		flow.failed = result.Error
+		flow.Failed = result.Error
 	}
 }
 
@@ -121,10 +113,10 @@ func (l *logins) end(connection string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	flow := l.flows[connection]
-	if flow == nil || !flow.ended.IsZero() {
+	if flow == nil || !flow.Running() {
 		return
 	}
-	flow.ended, flow.failed = l.now(), &runs.Error{Kind: plan.KindCanceled, Message: "it was stopped here; the code may still be confirmed, and the next login goes on with it"}
+	flow.ended, flow.Failed = l.now(), &runs.Error{Kind: plan.KindCanceled, Message: "it was stopped here; the code may still be confirmed, and the next login goes on with it"}
 	flow.stop()
 }
 
@@ -144,10 +136,8 @@ func (s *loginSink) Log(line runs.Log) {
 		return
 	}
 	line.Fields = json.RawMessage(nil)
-	s.flow.lines = append(s.flow.lines, line)
-	if extra := len(s.flow.lines) - keptLines; extra > 0 {
-		s.flow.lines = s.flow.lines[extra:]
-	}
+	s.flow.Lines = append(s.flow.Lines, line)
+	s.flow.Lines = s.flow.Lines[max(len(s.flow.Lines)-keptLines, 0):]
 }
 
 // Progress says nothing that the page shows.
@@ -157,5 +147,5 @@ func (s *loginSink) Progress(runs.Progress) {}
 func (s *loginSink) Prompt(prompt runs.Prompt) {
 	s.logins.mu.Lock()
 	defer s.logins.mu.Unlock()
-	s.flow.prompt = &prompt
+	s.flow.Prompt = &prompt
 }

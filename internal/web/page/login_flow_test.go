@@ -59,13 +59,13 @@ func TestALoginGoesOnWhileNobodyLooks(t *testing.T) {
 	l.begin("auth") // a second click joins it
 	<-script.shown
 	view := l.view("auth")
-	if view == nil || !view.Running || view.Prompt.UserCode != "ABCD-EFGH" || len(view.Lines) != 1 || view.Lines[0].Message != "asking auth" {
+	if view == nil || !view.Running() || view.Prompt.UserCode != "ABCD-EFGH" || len(view.Lines) != 1 || view.Lines[0].Message != "asking auth" {
 		t.Fatalf("%+v", view)
 	}
 	view.Prompt.UserCode = "changed"
 	script.answer <- calls.Result{}
 	wait()
-	if view = l.view("auth"); view.Running || view.Failed != nil || view.Prompt.UserCode != "ABCD-EFGH" || script.calls != 1 {
+	if view = l.view("auth"); view.Running() || view.Failed != nil || view.Prompt.UserCode != "ABCD-EFGH" || script.calls != 1 {
 		t.Errorf("%+v, %d calls", view, script.calls)
 	}
 	l.now = func() time.Time { return noon.Add(keptLogin + time.Second) }
@@ -80,7 +80,7 @@ func TestALoginTellsWhyItFailed(t *testing.T) {
 	<-script.shown
 	script.answer <- calls.Result{Error: &runs.Error{Kind: plan.KindDenied, Message: "refused"}}
 	wait()
-	if view := l.view("auth"); view.Running || view.Failed == nil || view.Failed.Kind != plan.KindDenied {
+	if view := l.view("auth"); view.Running() || view.Failed == nil || view.Failed.Kind != plan.KindDenied {
 		t.Errorf("%+v", view)
 	}
 }
@@ -92,19 +92,19 @@ func TestALoginIsStoppedByHandAndByTheEnd(t *testing.T) {
 	<-script.shown
 	l.end("auth")
 	wait()
-	if view := l.view("auth"); view.Running || view.Failed.Kind != plan.KindCanceled {
+	if view := l.view("auth"); view.Running() || view.Failed.Kind != plan.KindCanceled {
 		t.Errorf("%+v", view)
 	}
 
 	l, script, _ = newScriptedLogins(t)
-	flow := &loginFlow{began: noon}
+	flow := &loginFlow{}
 	l.finish(flow, calls.Result{}, context.Canceled)
-	if flow.failed.Kind != plan.KindCanceled {
-		t.Errorf("%+v", flow.failed)
+	if flow.Failed.Kind != plan.KindCanceled {
+		t.Errorf("%+v", flow.Failed)
 	}
-	flow = &loginFlow{began: noon}
+	flow = &loginFlow{}
 	l.finish(flow, calls.Result{}, errors.New("no such service"))
-	if flow.failed.Message != "no such service" || script.calls != 0 {
-		t.Errorf("%+v", flow.failed)
+	if flow.Failed.Message != "no such service" || script.calls != 0 {
+		t.Errorf("%+v", flow.Failed)
 	}
 }

@@ -19,11 +19,8 @@ func (m *rowMaker) loopBars(n *node) template.HTML {
 		if from.IsZero() {
 			continue
 		}
-		if to.IsZero() {
-			to = m.now
-		}
-		status := itemStatus(one.nodes)
-		list = append(list, bar{from: from, to: to, tone: toneOf(string(status)), kind: "item", title: one.key + ": " + string(status) + ", " + duration(to.Sub(from))})
+		status, to := string(one.status), cmp.Or(to, m.now)
+		list = append(list, bar{from: from, to: to, tone: toneOf(status), kind: "item", title: one.key + ": " + status + ", " + duration(to.Sub(from))})
 	}
 	lanes(list, min(max(n.def.Loop.MaxParallel, 1), maxLanes))
 	failed := failures(m.scale, list)
@@ -82,9 +79,7 @@ func thin(s *scale, list []bar) []bar {
 	for _, b := range list {
 		at := place{b.lane, b.tone}
 		if i, ok := last[at]; ok && s.x(b.to)-s.x(kept[i].from) < 0.4 {
-			if b.to.After(kept[i].to) {
-				kept[i].to = b.to
-			}
+			kept[i].to = later(kept[i].to, b.to)
 			kept[i].count++
 			continue
 		}

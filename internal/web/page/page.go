@@ -5,6 +5,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -93,12 +94,7 @@ type view struct {
 	build   func(*http.Request) (*screen, error)
 }
 
-func (v view) needs() guard.Scope {
-	if v.scope == "" {
-		return guard.Viewer
-	}
-	return v.scope
-}
+func (v view) needs() guard.Scope { return cmp.Or(v.scope, guard.Viewer) }
 
 // action is a form that is sent by POST. Its form values are parsed and bounded
 // and its csrf field is checked before do is called.
@@ -111,7 +107,13 @@ type action struct {
 // file is something to save: it is sent as an attachment.
 type file struct {
 	pattern string
-	read    func(*http.Request) (name string, content []byte, err error)
+	read    func(*http.Request) (*attachment, error)
+}
+
+// attachment is the name and the content of a file.
+type attachment struct {
+	name    string
+	content []byte
 }
 
 // outcome is where an action leads: to another page, or to a form shown again
@@ -119,6 +121,12 @@ type file struct {
 type outcome struct {
 	to     string // a path of ours
 	screen *screen
+}
+
+// done is a screen that shows what an action has done.
+func done(made *screen) *outcome {
+	made.Status = http.StatusOK
+	return &outcome{screen: made}
 }
 
 // screen is one page: the template of its content with the data that it shows.

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -115,20 +114,12 @@ func (s *site) plugin(r *http.Request) (*screen, error) {
 type actionData struct {
 	*plan.Action
 	workspace.ActionDoc
-	Effects  string // what its effect means
-	Limits   []string
-	Examples []exampleText
-	Schemas  []schemaText
-	Time     string // the default timeout
-	Longest  string // of its range
-	Flow     string // how its pages are read
+	Effects string // what its effect means
+	Limits  []string
+	Time    string // the default timeout
+	Longest string // of its range
+	Flow    string // how its pages are read
 }
-
-// exampleText is an example as JSON.
-type exampleText struct{ Name, Input, Output string }
-
-// schemaText is a schema as JSON.
-type schemaText struct{ Name, Text string }
 
 // effectTexts say what a repeated call does.
 var effectTexts = map[plan.Effect]string{
@@ -154,15 +145,6 @@ func (s *site) pluginAction(r *http.Request) (*screen, error) {
 		return nil, err
 	}
 	data := &actionData{Action: action, ActionDoc: doc, Effects: effectTexts[action.Effect], Limits: limitTexts(action.Limiters)}
-	for _, example := range action.Examples {
-		data.Examples = append(data.Examples, exampleText{example.Name, workspace.ReadableJSON(example.Input), workspace.ReadableJSON(example.Output)})
-	}
-	for _, one := range []struct {
-		name   string
-		schema json.RawMessage
-	}{{"Inputs", action.Input}, {"Outputs", action.Output}} {
-		data.Schemas = append(data.Schemas, schemaText{one.name, workspace.ReadableJSON(one.schema)})
-	}
 	if action.DefaultTimeout > 0 {
 		data.Time = duration(action.DefaultTimeout)
 	}

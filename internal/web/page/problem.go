@@ -26,6 +26,7 @@ func (s *site) problem(r *http.Request, err error) *screen {
 	shown := problemData{Message: err.Error(), Back: backPath(r)}
 	status := http.StatusInternalServerError
 	var (
+		own      *refused
 		conflict *fault.ConflictError
 		input    *fault.InputError
 		unknown  *fault.UnknownError
@@ -34,8 +35,8 @@ func (s *site) problem(r *http.Request, err error) *screen {
 		gone     *upkeep.RunNotFoundError
 		list     diag.List
 	)
-	switch own := asRefused(err); {
-	case own != nil:
+	switch {
+	case errors.As(err, &own):
 		status, shown.Hint = own.status, own.hint
 	case errors.As(err, &gone):
 		status, shown.Message, shown.Hint = http.StatusNotFound, "there is no such run", gone.Hint.Text

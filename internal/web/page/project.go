@@ -151,7 +151,7 @@ func (s *site) projectViews() []view {
 		{pattern: "/schedules", build: s.schedules},
 		{pattern: "/schedules/{workflow}/{trigger}", build: s.schedule},
 		{pattern: "/connections", build: s.connections},
-		{pattern: "/connections/{name}", build: s.connection},
+		{pattern: "/connections/{name}", build: ofConnection(s, s.connection)},
 		{pattern: "/plugins", build: s.plugins},
 		{pattern: "/plugins/{plugin}", build: s.plugin},
 		{pattern: "/plugins/{plugin}/{action}", build: s.pluginAction},
@@ -168,10 +168,10 @@ func (s *site) projectActions() []action {
 		{"/schedules/{workflow}/{trigger}/resume", "operator", s.resumeSchedule},
 		{"/schedules/{workflow}/{trigger}/trigger", "operator", s.triggerSchedule},
 		{"/schedules/{workflow}/{trigger}/backfill", "operator", s.backfill},
-		{"/connections/{name}/test", "operator", s.testConnection},
-		{"/connections/{name}/login", "operator", s.beginLogin},
+		{"/connections/{name}/test", "operator", ofConnection(s, s.testConnection)},
+		{"/connections/{name}/login", "operator", ofConnection(s, s.beginLogin)},
 		{"/connections/{name}/stop", "operator", s.endLogin},
-		{"/connections/{name}/logout", "operator", s.logoutConnection},
+		{"/connections/{name}/logout", "operator", ofConnection(s, s.logoutConnection)},
 		{"/system/backup", "admin", s.backup},
 	}
 }

@@ -65,10 +65,10 @@ func (s *site) richText(text string) template.HTML {
 }
 
 // messageFile is the message of a step as a file.
-func messageFile(r *http.Request, result *runs.Result) (string, []byte, error) {
+func messageFile(r *http.Request, result *runs.Result) (*attachment, error) {
 	step, ok := result.Steps[r.PathValue("step")]
 	if !ok || step.Message == "" {
-		return "", nil, notFound("message of step", r.PathValue("step"))
+		return nil, notFound("message of step", r.PathValue("step"))
 	}
-	return step.Path + ".txt", []byte(step.Message), nil
+	return &attachment{step.Path + ".txt", []byte(step.Message)}, nil
 }

@@ -133,10 +133,7 @@ func (m *rowMaker) barsOf(n *node) []bar {
 // wholeBar is a step without calls of its own: what is computed, and what waits
 // for a person.
 func (m *rowMaker) wholeBar(step runs.Step) bar {
-	b := bar{from: *step.StartedAt, to: m.now, tone: toneOf(string(step.Status)), title: string(step.Status)}
-	if step.FinishedAt != nil {
-		b.to = *step.FinishedAt
-	}
+	b := bar{from: *step.StartedAt, to: endOf(step, m.now), tone: toneOf(string(step.Status)), title: string(step.Status)}
 	if step.Form != nil || step.Decision != nil || step.Asks() {
 		b.kind, b.tone, b.title = "wait", "wait", "waits for an answer: "+duration(b.to.Sub(b.from))
 	}
@@ -155,17 +152,21 @@ var gapWords = map[string]string{
 	"paused": "the run was paused", "ended": "the run had ended", "stopped": "no process drove the run", "died": "the process had died",
 }
 
+// endOf is when a step ended, now where it goes on.
+func endOf(step runs.Step, now time.Time) time.Time {
+	if step.FinishedAt != nil {
+		return *step.FinishedAt
+	}
+	return now
+}
+
 // barWords says in words what a row shows.
 func barWords(step runs.Step, now time.Time) string {
 	words := string(step.Status)
 	if step.StartedAt == nil {
 		return words
 	}
-	end := now
-	if step.FinishedAt != nil {
-		end = *step.FinishedAt
-	}
-	words += ", " + duration(end.Sub(*step.StartedAt))
+	words += ", " + duration(endOf(step, now).Sub(*step.StartedAt))
 	if step.Attempts > 1 {
 		words += ", " + plural(step.Attempts, "attempt")
 	}
@@ -276,12 +277,7 @@ func (m *rowMaker) item(one *item, depth int) {
 		return
 	}
 	from, to := times(one.nodes)
-	row := stepRow{Depth: depth, Path: one.path, Name: one.key, Status: itemStatus(one.nodes)}
-	var end *time.Time
-	if !to.IsZero() {
-		end = &to
-	}
-	row.Took = span(&from, end, m.now)
+	row := stepRow{Depth: depth, Path: one.path, Name: one.key, Status: one.status, Took: span(from, to, m.now)}
 	bars := m.gapBars()
 	for _, n := range one.nodes {
 		row.Parts = append(row.Parts, part{stepURL(m.run.ID, n.step.Path), stepName(n), n.step.Status})

@@ -2,7 +2,6 @@ package page
 
 import (
 	"cmp"
-	"context"
 	"html/template"
 	"net/http"
 	"strconv"
@@ -12,7 +11,6 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/graph"
 	"github.com/flowrun/flowrun/engine/plan"
-	"github.com/flowrun/flowrun/engine/runquery"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
@@ -52,14 +50,6 @@ type runData struct {
 type count struct {
 	Status runs.StepStatus
 	N      int
-}
-
-// look reads a run. One that does not exist is not asked for.
-func (s *site) look(ctx context.Context, id string) (*engine.RunView, error) {
-	if !runquery.IsID(id) {
-		return nil, notFound("run", id)
-	}
-	return s.Engine.View(ctx, id)
 }
 
 // head makes what stands above every page of a run. tab is the path of the
@@ -145,11 +135,7 @@ func tickOf(run runs.Run) time.Duration {
 }
 
 // run is the overview: graph, steps and time line.
-func (s *site) run(r *http.Request) (*screen, error) {
-	runView, err := s.look(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
+func (s *site) run(r *http.Request, runView *engine.RunView) (*screen, error) {
 	run := runView.Result.Run
 	history, err := s.history(r.Context(), runView, run.ID, "")
 	if err != nil {
@@ -232,22 +218,16 @@ func timeLine(runView *engine.RunView, history *engine.RunHistory, now time.Time
 // countSteps counts the steps of all lists by their status, worst first; steps of
 // items are not among them.
 func countSteps(groups []group) []count {
-	counts := map[runs.StepStatus]int{}
+	number := map[runs.StepStatus]int{}
 	for _, g := range groups {
 		for _, n := range g.nodes {
-			counts[n.step.Status]++
+			number[n.step.Status]++
 		}
 	}
-	var list []count
-	for _, status := range []runs.StepStatus{
+	return countsOf(number, []runs.StepStatus{
 		runs.StepFailed, runs.StepUnknown, runs.StepRunning, runs.StepRetrying, runs.StepWaiting, runs.StepSucceeded,
 		runs.StepPending, runs.StepBlocked, runs.StepCanceled, runs.StepSkipped,
-	} {
-		if counts[status] > 0 {
-			list = append(list, count{status, counts[status]})
-		}
-	}
-	return list
+	})
 }
 
 // graph draws the workflow with the states of its steps.
@@ -292,10 +272,9 @@ func tagText(nodes []*node) string {
 		number[n.step.Status]++
 	}
 	var parts []string
-	for _, status := range itemOrder {
-		if number[status] > 0 && len(parts) < 3 {
-			parts = append(parts, strconv.Itoa(number[status])+" "+tagWord(status))
-		}
+	counts := countsOf(number, itemOrder)
+	for _, c := range counts[:min(len(counts), 3)] {
+		parts = append(parts, strconv.Itoa(c.N)+" "+tagWord(c.Status))
 	}
 	if len(number) > len(parts) {
 		parts = append(parts, "…")

@@ -20,22 +20,22 @@ func (s *site) runViews() []view {
 	return []view{
 		{pattern: "/{$}", build: s.home},
 		{pattern: "/runs", build: s.runs},
-		{pattern: "/runs/{id}", build: s.run},
-		{pattern: "/runs/{id}/logs", build: s.runLogs},
-		{pattern: "/runs/{id}/data", build: s.runValues},
-		{pattern: "/runs/{id}/events", build: s.runEvents},
-		{pattern: "/runs/{id}/source", build: s.runSource},
-		{pattern: "/runs/{id}/rerun", scope: guard.Operator, build: s.rerunForm},
-		{pattern: "/runs/{id}/steps/{step}", build: s.step},
+		{pattern: "/runs/{id}", build: s.ofView(s.run)},
+		{pattern: "/runs/{id}/logs", build: s.ofView(s.runLogs)},
+		{pattern: "/runs/{id}/data", build: s.ofView(s.runValues)},
+		{pattern: "/runs/{id}/events", build: s.ofView(s.runEvents)},
+		{pattern: "/runs/{id}/source", build: s.ofView(s.runSource)},
+		{pattern: "/runs/{id}/rerun", scope: guard.Operator, build: s.ofView(s.rerunForm)},
+		{pattern: "/runs/{id}/steps/{step}", build: s.ofView(s.step)},
 	}
 }
 
 func (s *site) files() []file {
 	return []file{
-		{"/runs/{id}/inputs", s.readInputs},
-		{"/runs/{id}/inputs/{name}", s.readInputs},
+		{"/runs/{id}/inputs", ofRun(s.readInputs)},
+		{"/runs/{id}/inputs/{name}", ofRun(s.readInputs)},
 		{"/runs/{id}/outputs/{name}", s.ofResult(outputFile)},
-		{"/runs/{id}/steps/{step}/input", s.readStepInput},
+		{"/runs/{id}/steps/{step}/input", ofRun(s.readStepInput)},
 		{"/runs/{id}/steps/{step}/message", s.ofResult(messageFile)},
 		{"/runs/{id}/steps/{step}/outputs", s.ofResult(stepOutputsFile)},
 	}
@@ -44,12 +44,12 @@ func (s *site) files() []file {
 func (s *site) runActions() []action {
 	acts := []action{
 		{"/runs/acknowledge", guard.Operator, s.acknowledge},
-		{"/runs/{id}/cancel", guard.Operator, s.cancel},
-		{"/runs/{id}/resume", guard.Operator, s.resume},
-		{"/runs/{id}/rerun", guard.Operator, s.rerun},
+		{"/runs/{id}/cancel", guard.Operator, ofRun(s.cancel)},
+		{"/runs/{id}/resume", guard.Operator, ofRun(s.resume)},
+		{"/runs/{id}/rerun", guard.Operator, ofRun(s.rerun)},
 	}
 	for _, act := range []engine.Act{engine.ActApprove, engine.ActReject, engine.ActSignal, engine.ActResolve} {
-		acts = append(acts, action{"/runs/{id}/steps/{step}/" + string(act), guard.Operator, s.decide(act)})
+		acts = append(acts, action{"/runs/{id}/steps/{step}/" + string(act), guard.Operator, ofRun(s.decide(act))})
 	}
 	return acts
 }
@@ -63,6 +63,28 @@ func runID(r *http.Request) (string, error) {
 	return id, nil
 }
 
+// ofRun is what serves the run of the path.
+func ofRun[T any](serve func(r *http.Request, id string) (T, error)) func(*http.Request) (T, error) {
+	return func(r *http.Request) (made T, err error) {
+		id, err := runID(r)
+		if err != nil {
+			return made, err
+		}
+		return serve(r, id)
+	}
+}
+
+// ofView is a page of the run of the path, as it is now.
+func (s *site) ofView(build func(*http.Request, *engine.RunView) (*screen, error)) func(*http.Request) (*screen, error) {
+	return ofRun(func(r *http.Request, id string) (*screen, error) {
+		runView, err := s.Engine.View(r.Context(), id)
+		if err != nil {
+			return nil, err
+		}
+		return build(r, runView)
+	})
+}
+
 // by is how events name who sent a form.
 func by(r *http.Request) string { return callerOf(r).By() }
 
@@ -74,23 +96,15 @@ func back(r *http.Request, or string) *outcome {
 	return &outcome{to: or}
 }
 
-func (s *site) cancel(r *http.Request) (*outcome, error) {
-	id, err := runID(r)
-	if err != nil {
-		return nil, err
-	}
+func (s *site) cancel(r *http.Request, id string) (*outcome, error) {
 	if err := s.Engine.Cancel(r.Context(), id, by(r)); err != nil {
 		return nil, err
 	}
 	return back(r, runURL(id)), nil
 }
 
-func (s *site) resume(r *http.Request) (*outcome, error) {
-	id, err := runID(r)
-	if err != nil {
-		return nil, err
-	}
-	_, err = s.Engine.Resume(r.Context(), id, engine.ResumeRequest{
+func (s *site) resume(r *http.Request, id string) (*outcome, error) {
+	_, err := s.Engine.Resume(r.Context(), id, engine.ResumeRequest{
 		Latest: r.PostFormValue("latest") != "", DiscardWrites: r.PostFormValue("discard") != "", By: by(r),
 	})
 	if err != nil {
@@ -109,11 +123,7 @@ type rerunData struct {
 	Help  string
 }
 
-func (s *site) rerunForm(r *http.Request) (*screen, error) {
-	runView, err := s.look(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
+func (s *site) rerunForm(r *http.Request, runView *engine.RunView) (*screen, error) {
 	return s.rerunScreen(runView, r.URL.Query().Get("from"), s.formOf(runView)), nil
 }
 
@@ -132,15 +142,11 @@ func (s *site) rerunScreen(runView *engine.RunView, from string, inputs *form) *
 	return &screen{Title: "Rerun " + runView.Result.Run.Workflow, Nav: "/runs", Template: "rerun", Data: data}
 }
 
-func (s *site) rerun(r *http.Request) (*outcome, error) {
-	id, err := runID(r)
-	if err != nil {
-		return nil, err
-	}
+func (s *site) rerun(r *http.Request, id string) (*outcome, error) {
 	request := engine.RerunRequest{From: r.PostFormValue("from"), By: by(r), RequestID: requestID(r)}
 	var shown func(error) *outcome
 	if r.PostFormValue("edited") != "" {
-		runView, err := s.look(r.Context(), id)
+		runView, err := s.Engine.View(r.Context(), id)
 		if err != nil {
 			return nil, err
 		}
@@ -175,18 +181,14 @@ func (s *site) rerun(r *http.Request) (*outcome, error) {
 
 // decide serves the forms of a waiting step. What does not fit is shown again
 // with what was typed.
-func (s *site) decide(act engine.Act) func(*http.Request) (*outcome, error) {
-	return func(r *http.Request) (*outcome, error) {
-		id, err := runID(r)
-		if err != nil {
-			return nil, err
-		}
+func (s *site) decide(act engine.Act) func(*http.Request, string) (*outcome, error) {
+	return func(r *http.Request, id string) (*outcome, error) {
 		step := r.PathValue("step")
 		request := engine.DecideRequest{Comment: strings.TrimSpace(r.PostFormValue("comment")), By: by(r)}
 		var typed *form
 		switch act {
 		case engine.ActApprove, engine.ActSignal:
-			runView, err := s.look(r.Context(), id)
+			runView, err := s.Engine.View(r.Context(), id)
 			if err != nil {
 				return nil, err
 			}
@@ -204,12 +206,12 @@ func (s *site) decide(act engine.Act) func(*http.Request) (*outcome, error) {
 				request.Payload = json.RawMessage(output)
 			}
 		}
-		_, err = s.decided(r, id, step, act, request)
+		_, err := s.decided(r, id, step, act, request)
 		if err == nil {
 			return back(r, stepURL(id, step)), nil
 		}
-		found, lookErr := s.look(r.Context(), id)
-		if lookErr != nil || !isWrongInput(err) {
+		found, lookErr := s.Engine.View(r.Context(), id)
+		if _, mendable := errors.AsType[*fault.InputError](err); lookErr != nil || !mendable {
 			return nil, err
 		}
 		again := &waiting{Form: typed, Typed: request.Comment, Output: r.PostFormValue("output")}
@@ -219,12 +221,6 @@ func (s *site) decide(act engine.Act) func(*http.Request) (*outcome, error) {
 		}
 		return s.stepAgain(r, found, step, again), nil
 	}
-}
-
-// isWrongInput reports whether a form can be mended by who sent it.
-func isWrongInput(err error) bool {
-	var wrong *fault.InputError
-	return errors.As(err, &wrong)
 }
 
 // decided tells the engine. The outputs of a resolve must be JSON.

@@ -62,11 +62,7 @@ func (a logsAsked) path(run, rest string) string {
 	return wire.WithQuery(runURL(run)+rest, query)
 }
 
-func (s *site) runLogs(r *http.Request) (*screen, error) {
-	runView, err := s.look(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
+func (s *site) runLogs(r *http.Request, runView *engine.RunView) (*screen, error) {
 	run, asked := runView.Result.Run.ID, readLogsAsked(r.URL.Query())
 	data := logsData{runHead: s.head(runView, "/logs"), Levels: logLevels, Asked: asked}
 	lines, err := s.Engine.LogPage(r.Context(), run, engine.LogQuery{LogFilter: asked.LogFilter, Back: true, From: asked.Before, Limit: shownLines})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
@@ -36,19 +37,13 @@ type stepValue struct {
 // shownSteps is how many steps the page of a run's data shows.
 const shownSteps = 40
 
-func (s *site) runValues(r *http.Request) (*screen, error) {
-	runView, err := s.look(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
+func (s *site) runValues(_ *http.Request, runView *engine.RunView) (*screen, error) {
 	space := newRoom()
 	data := dataData{runHead: s.head(runView, "/data"), Plugins: runView.Result.Plugins, Inputs: inputValues(runView.Result.Run.ID, runView.Definition, space)}
 	data.Outputs = s.outputs(runView.Result, runView.Definition.Workflow, space)
 	for _, step := range runView.Steps {
 		if len(step.Outputs) > 2 && len(data.Steps) < shownSteps && len(runs.ParsePath(step.Path).Items) == 0 {
-			one := stepValue{step, space.value("", step.Outputs)}
-			one.Value.Save = stepURL(runView.Result.Run.ID, step.Path) + "/outputs"
-			data.Steps = append(data.Steps, one)
+			data.Steps = append(data.Steps, stepValue{step, space.value("", step.Outputs, stepURL(runView.Result.Run.ID, step.Path)+"/outputs")})
 		}
 	}
 	return s.runScreen(runView, "run-data", data), nil
@@ -58,15 +53,11 @@ func (s *site) runValues(r *http.Request) (*screen, error) {
 func inputValues(run string, def *engine.RunDefinition, space *room) []value {
 	inputs := map[string]json.RawMessage{}
 	if json.Unmarshal(def.Inputs, &inputs) != nil {
-		v := space.value("inputs", def.Inputs)
-		v.Save = runURL(run) + "/inputs"
-		return []value{v}
+		return []value{space.value("inputs", def.Inputs, runURL(run)+"/inputs")}
 	}
 	var list []value
 	for _, name := range slices.Sorted(maps.Keys(inputs)) {
-		v := space.value(name, inputs[name])
-		v.Save = runURL(run) + "/inputs/" + url.PathEscape(name)
-		list = append(list, v)
+		list = append(list, space.value(name, inputs[name], runURL(run)+"/inputs/"+url.PathEscape(name)))
 	}
 	return list
 }
@@ -95,11 +86,7 @@ type eventRow struct {
 // eventsPage is how many records a page shows.
 const eventsPage = 50
 
-func (s *site) runEvents(r *http.Request) (*screen, error) {
-	runView, err := s.look(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
+func (s *site) runEvents(r *http.Request, runView *engine.RunView) (*screen, error) {
 	run := runView.Result.Run
 	from, err := strconv.ParseUint(r.URL.Query().Get("from"), 10, 64)
 	if err != nil || from == 0 {
@@ -176,11 +163,7 @@ type sourceData struct {
 	Lines []sourceLine
 }
 
-func (s *site) runSource(r *http.Request) (*screen, error) {
-	runView, err := s.look(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
+func (s *site) runSource(_ *http.Request, runView *engine.RunView) (*screen, error) {
 	w := runView.Definition.Workflow
 	data := sourceData{runHead: s.head(runView, "/source"), File: w.File, Hash: runView.Result.Run.PlanHash}
 	if latest := runView.Result.Run.LatestPlan; latest != "" {
@@ -198,22 +181,23 @@ func (s *site) runSource(r *http.Request) (*screen, error) {
 			}
 		})
 	}
-	data.Lines = sourceLines(w.Source, 1, marked)
+	data.Lines = sourceLines(strings.TrimRight(w.Source, "\n"), 1, marked)
 	return s.runScreen(runView, "run-source", data), nil
 }
 
 // sourceLine is a line of a workflow.
 type sourceLine struct {
-	Number int
-	HTML   template.HTML
-	Status string // of the step that begins on it
+	Number   int
+	HTML     template.HTML
+	Status   string         // of the step that begins on it
+	Problems []diag.Problem // found there
 }
 
 // sourceLines splits a source into lines, the first of which has the number
 // first. marked has the statuses of the steps by the lines that they begin on.
 func sourceLines(source string, first int, marked map[int]string) []sourceLine {
 	var lines []sourceLine
-	for i, text := range strings.Split(strings.TrimRight(source, "\n"), "\n") {
+	for i, text := range strings.Split(source, "\n") {
 		number := first + i
 		lines = append(lines, sourceLine{Number: number, HTML: colourYAML(text), Status: marked[number]})
 	}
@@ -244,83 +228,71 @@ func colourYAML(line string) template.HTML {
 }
 
 // ofResult is a file that is made of a run's result.
-func (s *site) ofResult(pick func(*http.Request, *runs.Result) (string, []byte, error)) func(*http.Request) (string, []byte, error) {
-	return func(r *http.Request) (string, []byte, error) {
-		id, err := runID(r)
-		if err != nil {
-			return "", nil, err
-		}
+func (s *site) ofResult(pick func(*http.Request, *runs.Result) (*attachment, error)) func(*http.Request) (*attachment, error) {
+	return ofRun(func(r *http.Request, id string) (*attachment, error) {
 		result, err := s.Engine.Get(r.Context(), id)
 		if err != nil {
-			return "", nil, err
+			return nil, err
 		}
 		return pick(r, result)
-	}
+	})
 }
 
 // outputFile is one output of a run: a text as it is, all else as JSON.
-func outputFile(r *http.Request, result *runs.Result) (string, []byte, error) {
+func outputFile(r *http.Request, result *runs.Result) (*attachment, error) {
 	name := r.PathValue("name")
 	raw, ok := result.Outputs[name]
 	if !ok {
-		return "", nil, notFound("output", name)
+		return nil, notFound("output", name)
 	}
-	return asFile(name, raw)
+	return asFile(name, raw), nil
 }
 
 // readInputs are a run's inputs as a file, or the one that the path names.
-func (s *site) readInputs(r *http.Request) (string, []byte, error) {
-	id, err := runID(r)
-	if err != nil {
-		return "", nil, err
-	}
+func (s *site) readInputs(r *http.Request, id string) (*attachment, error) {
 	def, err := s.Engine.Definition(r.Context(), id)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	name := r.PathValue("name")
 	if name == "" {
-		return asFile("inputs", def.Inputs)
+		return asFile("inputs", def.Inputs), nil
 	}
 	inputs := map[string]json.RawMessage{}
 	if err := json.Unmarshal(def.Inputs, &inputs); err != nil || inputs[name] == nil {
-		return "", nil, notFound("input", name)
+		return nil, notFound("input", name)
 	}
-	return asFile(name, inputs[name])
+	return asFile(name, inputs[name]), nil
 }
 
 // readStepInput is the input of a step's last call as a file, with references in the
 // place of secrets.
-func (s *site) readStepInput(r *http.Request) (string, []byte, error) {
-	id, err := runID(r)
-	if err != nil {
-		return "", nil, err
-	}
+func (s *site) readStepInput(r *http.Request, id string) (*attachment, error) {
 	path := r.PathValue("step")
 	history, err := s.history(r.Context(), nil, id, path)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	call := lastInput(history.Spans)
 	if call == nil {
-		return "", nil, notFound("input of step", path)
+		return nil, notFound("input of step", path)
 	}
-	return asFile(path, call.Input)
+	return asFile(path, call.Input), nil
 }
 
 // stepOutputsFile are the outputs of a step.
-func stepOutputsFile(r *http.Request, result *runs.Result) (string, []byte, error) {
+func stepOutputsFile(r *http.Request, result *runs.Result) (*attachment, error) {
 	step, ok := result.Steps[r.PathValue("step")]
 	if !ok || len(step.Outputs) == 0 {
-		return "", nil, notFound("output of step", r.PathValue("step"))
+		return nil, notFound("output of step", r.PathValue("step"))
 	}
-	return asFile(step.Path, step.Outputs)
+	return asFile(step.Path, step.Outputs), nil
 }
 
-func asFile(name string, raw json.RawMessage) (string, []byte, error) {
+func asFile(name string, raw json.RawMessage) *attachment {
 	var text string
 	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &text) == nil {
-		return name + ".txt", []byte(text), nil
+		return &attachment{name + ".txt", []byte(text)}
 	}
-	return name + ".json", []byte(workspace.ReadableJSON(raw) + "\n"), nil
+	return &attachment{name + ".json", []byte(workspace.ReadableJSON(raw) + "\n")}
 }

@@ -91,15 +91,12 @@ func (f runFilter) asked(now func() time.Time) (runs.Filter, error) {
 // filterText is what is wrong with a filter, and what to do about it; "" where err is
 // no word about the filter.
 func filterText(err error) string {
-	var query *runquery.QueryError
-	var part *runquery.FilterError
 	hint := diag.Hint{}
-	switch {
-	case errors.As(err, &query):
+	if query, ok := errors.AsType[*runquery.QueryError](err); ok {
 		hint = query.Hint()
-	case errors.As(err, &part):
+	} else if part, ok := errors.AsType[*runquery.FilterError](err); ok {
 		hint = part.Hint
-	default:
+	} else {
 		return ""
 	}
 	if hint.Text == "" {

@@ -47,9 +47,7 @@ func (s *site) schedules(r *http.Request) (*screen, error) {
 	data := schedulesData{Axis: axis(s.Now(), s.Location), Running: true}
 	rows := make([]scheduleRow, len(all))
 	for i, item := range all {
-		rows[i] = scheduleRow{
-			ScheduleItem: item, URL: scheduleURL(item.Workflow, item.Trigger), WorkflowURL: workflowURL(item.Workflow), Text: scheduleText(&item),
-		}
+		rows[i] = newScheduleRow(item)
 		if item.Paused {
 			data.Paused++
 		}
@@ -83,15 +81,18 @@ func (s *site) fillRow(ctx context.Context, row *scheduleRow, known *runsKnown) 
 // liveEvery is how often a page is looked at again that changes by the clock.
 const liveEvery = 15 * time.Second
 
-// scheduleText is what a schedule says of itself.
-func scheduleText(item *trigger.ScheduleItem) string {
+// newScheduleRow is a schedule with what it says of itself.
+func newScheduleRow(item trigger.ScheduleItem) scheduleRow {
+	row := scheduleRow{
+		ScheduleItem: item, URL: scheduleURL(item.Workflow, item.Trigger), WorkflowURL: workflowURL(item.Workflow), Text: "every " + item.Every,
+	}
 	switch {
 	case item.Cron != "":
-		return item.Cron
+		row.Text = item.Cron
 	case item.Kind == plan.TriggerPoll:
-		return "poll every " + item.Every
+		row.Text = "poll every " + item.Every
 	}
-	return "every " + item.Every
+	return row
 }
 
 // scheduleData is what the page of one schedule shows.
@@ -102,7 +103,6 @@ type scheduleData struct {
 	Fires   []fireRow
 	Older   string // path of the next page of fires
 	First   string
-	Pause   string // the reason that was typed
 	At      *field // of a run by hand
 	From    *field // of a backfill
 	Until   *field
@@ -111,15 +111,6 @@ type scheduleData struct {
 	Error   string
 	Preview *trigger.BackfillResult
 	Started *trigger.BackfillResult
-}
-
-// Clock is a slot as the schedule's zone shows it.
-func (d *scheduleData) Clock(at time.Time) string {
-	zone, err := time.LoadLocation(d.Timezone)
-	if err != nil {
-		zone = time.UTC
-	}
-	return at.In(zone).Format(slotLayout)
 }
 
 // BackfillCommand is the command that does what the form says.
@@ -175,10 +166,7 @@ func (s *site) scheduleData(r *http.Request) (*scheduleData, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := &scheduleData{Axis: axis(s.Now(), s.Location), AtOnce: "1"}
-	data.scheduleRow = scheduleRow{
-		ScheduleItem: *item, URL: scheduleURL(item.Workflow, item.Trigger), WorkflowURL: workflowURL(item.Workflow), Text: scheduleText(item),
-	}
+	data := &scheduleData{scheduleRow: newScheduleRow(*item), Axis: axis(s.Now(), s.Location), AtOnce: "1"}
 	known := newRunsKnown(s.Engine, s.Now())
 	if err := s.fillRow(r.Context(), &data.scheduleRow, known); err != nil {
 		return nil, err

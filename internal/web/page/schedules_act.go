@@ -64,9 +64,9 @@ func (s *site) triggerSchedule(r *http.Request) (*outcome, error) {
 // isRefusal reports whether an error is about what was asked for, so that it
 // belongs beside the form.
 func isRefusal(err error) bool {
-	var input *fault.InputError
-	var conflict *fault.ConflictError
-	return errors.As(err, &input) || errors.As(err, &conflict)
+	_, input := errors.AsType[*fault.InputError](err)
+	_, conflict := errors.AsType[*fault.ConflictError](err)
+	return input || conflict
 }
 
 // requestID makes a form that is sent twice, as by an impatient click, one
@@ -132,8 +132,7 @@ func (s *site) runBackfill(r *http.Request, data *scheduleData, made *screen, re
 		fresh.Started = result
 		made = s.scheduleScreen(fresh)
 	}
-	made.Status = http.StatusOK
-	return &outcome{screen: made}, nil
+	return done(made), nil
 }
 
 // slotsShown is how many slots of a backfill a page names; the rest is counted.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/subtle"
 	"embed"
-	"errors"
 	"fmt"
 	"html/template"
 	"log/slog"
@@ -113,17 +112,17 @@ func (s *site) act(a action) http.Handler {
 			s.write(w, r, s.problem(r, &refused{http.StatusForbidden, "the form is not from this session", "load the page again and repeat it"}))
 			return
 		}
-		done, err := a.do(r)
+		end, err := a.do(r)
 		switch {
 		case err != nil:
 			s.write(w, r, s.problem(r, err))
-		case done.screen != nil:
-			if done.screen.Status == 0 {
-				done.screen.Status = http.StatusUnprocessableEntity
+		case end.screen != nil:
+			if end.screen.Status == 0 {
+				end.screen.Status = http.StatusUnprocessableEntity
 			}
-			s.write(w, r, done.screen)
+			s.write(w, r, end.screen)
 		default:
-			http.Redirect(w, r, done.to, http.StatusSeeOther)
+			http.Redirect(w, r, end.to, http.StatusSeeOther)
 		}
 	})
 }
@@ -131,14 +130,14 @@ func (s *site) act(a action) http.Handler {
 // download serves a file.
 func (s *site) download(f file) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		name, body, err := f.read(r)
+		made, err := f.read(r)
 		if err != nil {
 			s.write(w, r, s.problem(r, err))
 			return
 		}
 		w.Header().Set("Content-Type", "application/octet-stream")
-		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", fileName(name)))
-		_, _ = w.Write(body) // the reader is gone: nobody is left to tell
+		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", fileName(made.name)))
+		_, _ = w.Write(made.content) // the reader is gone: nobody is left to tell
 	})
 }
 
@@ -264,13 +263,4 @@ func (e *refused) Error() string { return e.message }
 // notFound says that there is no such page.
 func notFound(what, name string) error {
 	return &refused{http.StatusNotFound, fmt.Sprintf("there is no %s %q", what, name), ""}
-}
-
-// asRefused finds what the page itself refused.
-func asRefused(err error) *refused {
-	var found *refused
-	if errors.As(err, &found) {
-		return found
-	}
-	return nil
 }

@@ -68,11 +68,7 @@ const (
 	stepLogs   = 50
 )
 
-func (s *site) step(r *http.Request) (*screen, error) {
-	runView, err := s.look(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
+func (s *site) step(r *http.Request, runView *engine.RunView) (*screen, error) {
 	return s.stepScreen(r, runView, r.PathValue("step"))
 }
 
@@ -102,8 +98,7 @@ func (s *site) stepScreen(r *http.Request, runView *engine.RunView, path string)
 	space := newRoom()
 	s.stepCalls(&data, n, history, timeLine(runView, history, now), space)
 	if len(step.Outputs) > 0 {
-		v := space.value("", step.Outputs)
-		v.Save = stepURL(run.ID, path) + "/outputs"
+		v := space.value("", step.Outputs, stepURL(run.ID, path)+"/outputs")
 		data.Result = &v
 	}
 	logs, err := s.Engine.LogPage(r.Context(), run.ID, engine.LogQuery{LogFilter: engine.LogFilter{Step: path}, Back: true, Limit: stepLogs})
@@ -187,7 +182,7 @@ func (s *site) listItems(data *stepData, n *node, asked itemsAsked) {
 // of.
 func (s *site) itemLink(run string, one *item) itemLink {
 	from, to := times(one.nodes)
-	link := itemLink{Key: one.key, Status: itemStatus(one.nodes), URL: stepURL(run, one.nodes[0].step.Path)}
+	link := itemLink{Key: one.key, Status: one.status, URL: stepURL(run, one.nodes[0].step.Path)}
 	for _, n := range one.nodes {
 		if n.step.Status == link.Status {
 			link.URL = stepURL(run, n.step.Path)
@@ -197,11 +192,7 @@ func (s *site) itemLink(run string, one *item) itemLink {
 			break
 		}
 	}
-	var end *time.Time
-	if !to.IsZero() {
-		end = &to
-	}
-	link.Took = span(&from, end, s.Now())
+	link.Took = span(from, to, s.Now())
 	return link
 }
 
@@ -216,7 +207,7 @@ func stepSource(source string, line int) []sourceLine {
 	for end < len(lines) && end < line+60 && (strings.TrimSpace(lines[end]) == "" || indent(lines[end]) > indent(lines[first])) {
 		end++
 	}
-	return sourceLines(strings.Join(lines[first:end], "\n"), line, nil)
+	return sourceLines(strings.TrimRight(strings.Join(lines[first:end], "\n"), "\n"), line, nil)
 }
 
 // stepCalls are the attempts and waits of a step, and the input of the last one.
@@ -230,8 +221,7 @@ func (s *site) stepCalls(data *stepData, n *node, history *engine.RunHistory, li
 		data.Calls = append(data.Calls, newCallRow(data.Run.ID, span, now))
 	}
 	if call := lastInput(spans); call != nil {
-		v := space.value("", call.Input)
-		v.Save = stepURL(data.Run.ID, n.step.Path) + "/input"
+		v := space.value("", call.Input, stepURL(data.Run.ID, n.step.Path)+"/input")
 		data.Input, data.InputOf = &v, strings.TrimPrefix(call.Operation, n.step.Path)
 	}
 	if d := n.step.Decision; d != nil {
@@ -252,11 +242,7 @@ func lastInput(spans []engine.Span) *engine.Span {
 func newCallRow(run string, call engine.Span, now time.Time) callRow {
 	row := callRow{Span: call, Tone: spanBar(call, now).tone, Word: spanWord(call)}
 	row.Part = runs.ParsePath(call.Operation).Part
-	var to *time.Time
-	if !call.To.IsZero() {
-		to = &call.To
-	}
-	row.Took = span(&call.From, to, now)
+	row.Took = span(call.From, call.To, now)
 	if call.Error != nil {
 		row.Fail = newErrorBox(run, call.Error)
 	}

@@ -16,21 +16,16 @@ const countedFor = time.Minute
 
 // systemData is what the page of the system shows.
 type systemData struct {
-	Stats    *upkeep.DBStats
-	Counted  time.Time
-	Work     vitals.StoreStats
-	Active   int
-	Busy     int
-	Runs     []runCount
-	Backup   *upkeep.BackupReport // made just now
-	Used     int                  // percent of what the file may grow to
-	Disk     int                  // percent of the disk that is used
-	Pressure string
-	Since    time.Time
-	Version  string
-	Config   string
-	StateDir string
-	Metrics  bool
+	Options
+	Stats   *upkeep.DBStats
+	Counted time.Time
+	Work    vitals.StoreStats
+	Active  int
+	Busy    int
+	Runs    []runCount
+	Backup  *upkeep.BackupReport // made just now
+	Used    int                  // percent of what the file may grow to
+	Disk    int                  // percent of the disk that is used
 }
 
 // runCount is how many runs have a status.
@@ -48,8 +43,7 @@ func (s *site) systemScreen(r *http.Request, report *upkeep.BackupReport) (*scre
 		return nil, err
 	}
 	data := systemData{
-		Stats: stats, Counted: at, Work: s.Engine.StoreStats(), Active: s.Engine.Active(), Busy: s.Engine.Busy(), Backup: report, Pressure: stats.Pressure,
-		Since: s.Since, Version: s.Version, Config: s.Config, StateDir: s.StateDir, Metrics: s.Metrics,
+		Options: s.Options, Stats: stats, Counted: at, Work: s.Engine.StoreStats(), Active: s.Engine.Active(), Busy: s.Engine.Busy(), Backup: report,
 		Used: percentOf(float64(stats.UsedBytes), float64(stats.MaxBytes)), Disk: percentOf(float64(stats.DiskTotal)-float64(stats.DiskFree), float64(stats.DiskTotal)),
 	}
 	for _, status := range runStatuses {
@@ -87,9 +81,6 @@ func (d systemData) Bytes(size any) string {
 	return fmt.Sprintf("%.1f %s", n, units[unit])
 }
 
-// BytesWritten is what the store has written.
-func (d systemData) BytesWritten() uint64 { return d.Work.Bytes }
-
 // Filled are the kinds of rows that there are.
 func (d systemData) Filled() []upkeep.DBBucket {
 	return slices.DeleteFunc(slices.Clone(d.Stats.Buckets), func(b upkeep.DBBucket) bool { return b.Keys == 0 })
@@ -105,6 +96,5 @@ func (s *site) backup(r *http.Request) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	made.Status = http.StatusOK
-	return &outcome{screen: made}, nil
+	return done(made), nil
 }

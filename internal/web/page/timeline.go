@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"slices"
@@ -94,9 +95,7 @@ func idleTimes(from, to time.Time, busy []interval) []interval {
 	}
 	for _, b := range busy {
 		look(b.from)
-		if b.to.After(at) {
-			at = b.to
-		}
+		at = later(at, b.to)
 	}
 	look(to)
 	for i := range idle {
@@ -286,10 +285,7 @@ func (s *scale) bar(b bar, lanes, height int) string {
 
 // spanBar is a call or a wait of a step as a bar.
 func spanBar(span engine.Span, now time.Time) bar {
-	b := bar{from: span.From, to: span.To, tone: "run", title: spanText(span, now)}
-	if b.to.IsZero() {
-		b.to = now
-	}
+	b := bar{from: span.From, to: cmp.Or(span.To, now), tone: "run", title: spanText(span, now)}
 	if span.Kind.Waits() {
 		b.kind, b.tone = "wait", "wait"
 		if span.Kind == engine.SpanSleep {
@@ -297,19 +293,13 @@ func spanBar(span engine.Span, now time.Time) bar {
 		}
 		return b
 	}
-	switch span.End {
-	case engine.EndOK:
-		b.tone = "ok"
-	case engine.EndFailed:
-		b.tone = "bad"
-	case engine.EndPending:
-		b.tone = "wait"
-	case engine.EndCanceled:
-		b.tone = "calm"
-	case engine.EndLost:
-		b.tone = "hold"
-	}
+	b.tone = cmp.Or(endTones[span.End], b.tone)
 	return b
+}
+
+// endTones are the colours of calls by how they ended.
+var endTones = map[engine.SpanEnd]string{
+	engine.EndOK: "ok", engine.EndFailed: "bad", engine.EndPending: "wait", engine.EndCanceled: "calm", engine.EndLost: "hold",
 }
 
 // spanWords are what kinds of spans are called.
@@ -335,11 +325,7 @@ func spanText(span engine.Span, now time.Time) string {
 	if page := runs.ParsePath(span.Operation).Part; page != "" {
 		text += ", " + page
 	}
-	to := span.To
-	if to.IsZero() {
-		to = now
-	}
-	text += ": " + duration(to.Sub(span.From))
+	text += ": " + duration(cmp.Or(span.To, now).Sub(span.From))
 	switch {
 	case span.Error != nil:
 		text += ", " + string(span.Error.Kind) + ": " + oneLine(span.Error.Message)
@@ -374,8 +360,6 @@ func lanes(list []bar, limit int) {
 			lane = i % limit
 		}
 		list[i].lane = lane
-		if list[i].to.After(ends[lane]) {
-			ends[lane] = list[i].to
-		}
+		ends[lane] = later(ends[lane], list[i].to)
 	}
 }

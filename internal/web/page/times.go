@@ -81,8 +81,14 @@ func (s *site) day(value any, clock string) template.HTML {
 	return timeTag(t, "", here.Format(layout))
 }
 
-// slotLayout is a slot with its day, on pages of its schedule's zone.
-const slotLayout = "Mon 2006-01-02 15:04:05 MST"
+// clockIn is a slot with its day, as a schedule's zone shows it.
+func clockIn(timezone string, at time.Time) string {
+	zone, err := time.LoadLocation(timezone)
+	if err != nil {
+		zone = time.UTC
+	}
+	return at.In(zone).Format("Mon 2006-01-02 15:04:05 MST")
+}
 
 // clockOf is a time of the day, with seconds where it has some.
 func clockOf(t time.Time) string {
@@ -116,14 +122,16 @@ func (s *site) ago(value any) template.HTML {
 }
 
 // span is how long something takes so far: app.js counts on where end is not set.
-func span(from, to *time.Time, now time.Time) template.HTML {
+func span(from, to any, now time.Time) template.HTML {
+	begin, begun := timeOf(from)
+	end, ended := timeOf(to)
 	switch {
-	case from == nil || from.IsZero():
+	case !begun:
 		return ""
-	case to != nil:
-		return template.HTML(duration(to.Sub(*from))) //nolint:gosec // digits and units
+	case ended:
+		return template.HTML(duration(end.Sub(begin))) //nolint:gosec // digits and units
 	}
-	return template.HTML(fmt.Sprintf(`<span data-since="%d">%s</span>`, from.UnixMilli(), duration(now.Sub(*from)))) //nolint:gosec // digits and units
+	return template.HTML(fmt.Sprintf(`<span data-since="%d">%s</span>`, begin.UnixMilli(), duration(now.Sub(begin)))) //nolint:gosec // digits and units
 }
 
 // runDuration is how long a run took, or takes so far.
@@ -134,7 +142,7 @@ func runDuration(run runs.Run, now time.Time) template.HTML {
 	if run.FinishedAt != nil {
 		return template.HTML(duration(time.Duration(run.DurationMS) * time.Millisecond)) //nolint:gosec // digits and units
 	}
-	return span(&run.StartedAt, nil, now)
+	return span(run.StartedAt, nil, now)
 }
 
 func timeTag(t time.Time, attrs, text string) template.HTML {

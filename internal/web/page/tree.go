@@ -17,9 +17,10 @@ type node struct {
 
 // item is one item of a loop with its steps.
 type item struct {
-	path  string // domains[example.com]
-	key   string // example.com
-	nodes []*node
+	path   string // domains[example.com]
+	key    string // example.com
+	nodes  []*node
+	status runs.StepStatus
 }
 
 // group is a list of a workflow: the main one, or a handler's.
@@ -83,6 +84,7 @@ func (t *tree) loop(n *node) {
 		}
 		one := &item{path: path, key: key}
 		one.nodes = t.list(defs, path+".", n.graph+".")
+		one.status = itemStatus(one.nodes)
 		n.items = append(n.items, one)
 	}
 }

@@ -48,11 +48,10 @@ func (s *site) outputs(result *runs.Result, w *plan.Workflow, r *room) []value {
 	}
 	var list []value
 	for _, name := range slices.Sorted(maps.Keys(result.Outputs)) {
-		v := r.value(name, result.Outputs[name])
+		v := r.value(name, result.Outputs[name], runURL(result.Run.ID)+"/outputs/"+url.PathEscape(name))
 		if formats[name] == "markdown" {
 			s.enrich(&v, result.Outputs[name], r)
 		}
-		v.Save = runURL(result.Run.ID) + "/outputs/" + url.PathEscape(name)
 		list = append(list, v)
 	}
 	return list
@@ -60,8 +59,8 @@ func (s *site) outputs(result *runs.Result, w *plan.Workflow, r *room) []value {
 
 // value makes a value of JSON: a text of several lines as it is, all else
 // indented, with colours, as far as there is room.
-func (r *room) value(name string, raw json.RawMessage) value {
-	v := value{Name: name, Size: len(raw)}
+func (r *room) value(name string, raw json.RawMessage, save string) value {
+	v := value{Name: name, Size: len(raw), Save: save}
 	most := min(max(r.left, leastRoom), roomOfValue)
 	var text string
 	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &text) == nil && strings.Contains(text, "\n") {

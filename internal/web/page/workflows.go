@@ -81,8 +81,7 @@ func (s *site) reload(r *http.Request) (*outcome, error) {
 	if data, ok := made.Data.(*workflowsData); ok {
 		data.Reload = result
 	}
-	made.Status = http.StatusOK
-	return &outcome{screen: made}, nil
+	return done(made), nil
 }
 
 // workflowData is what the page of one workflow shows.
@@ -99,7 +98,7 @@ type workflowData struct {
 	Failed   []runs.Run // that are stored, whether they need somebody or not
 	Needy    *needy
 	Graph    template.HTML
-	Lines    []fileLine
+	Lines    []sourceLine
 	CLI      []any
 }
 
@@ -112,19 +111,6 @@ type triggerRow struct {
 	URL      string // of its schedule; "" for what does not fire by the clock
 	Schedule *trigger.ScheduleItem
 	Next     *trigger.NextFires
-	zone     *time.Location
-}
-
-// Clock is a slot as the schedule's zone shows it.
-func (t triggerRow) Clock(at time.Time) string {
-	return at.In(t.zone).Format(slotLayout)
-}
-
-// fileLine is one line of a workflow file with the problems found there.
-type fileLine struct {
-	Number   int
-	HTML     template.HTML
-	Problems []diag.Problem
 }
 
 // workflowRuns is how many of its runs a workflow's page shows.
@@ -175,7 +161,7 @@ func (s *site) triggerRows(r *http.Request, detail *engine.WorkflowDetail) ([]tr
 	var schedules []trigger.ScheduleItem
 	rows := make([]triggerRow, 0, len(detail.Triggers))
 	for _, info := range detail.Triggers {
-		row := triggerRow{Info: info, zone: time.UTC}
+		row := triggerRow{Info: info}
 		if info.Kind == plan.TriggerCron || info.Kind == plan.TriggerEvery || info.Kind == plan.TriggerPoll {
 			if schedules == nil {
 				var err error
@@ -197,9 +183,6 @@ func (s *site) triggerRows(r *http.Request, detail *engine.WorkflowDetail) ([]tr
 
 func (s *site) addNext(r *http.Request, row *triggerRow, item *trigger.ScheduleItem) error {
 	row.Schedule, row.URL = item, scheduleURL(item.Workflow, item.Trigger)
-	if zone, err := time.LoadLocation(item.Timezone); err == nil {
-		row.zone = zone
-	}
 	next, err := s.Engine.NextFires(r.Context(), item.ID, time.Time{}, nextShown)
 	row.Next = next
 	return err
@@ -207,20 +190,13 @@ func (s *site) addNext(r *http.Request, row *triggerRow, item *trigger.ScheduleI
 
 // fileLines cuts the source into lines. Problems are shown in it only where it
 // is the file that they were found in.
-func fileLines(detail *engine.WorkflowDetail) []fileLine {
-	var lines []fileLine
-	number := 0
-	for text := range strings.SplitSeq(strings.TrimSuffix(detail.Source, "\n"), "\n") {
-		number++
-		line := fileLine{Number: number, HTML: colourYAML(text)}
-		if !detail.Stale {
-			for _, problem := range detail.Problems {
-				if problem.Line == number && problem.File == detail.File {
-					line.Problems = append(line.Problems, problem)
-				}
-			}
+func fileLines(detail *engine.WorkflowDetail) []sourceLine {
+	lines := sourceLines(strings.TrimSuffix(detail.Source, "\n"), 1, nil)
+	for _, problem := range detail.Problems {
+		if !detail.Stale && problem.File == detail.File && problem.Line > 0 && problem.Line <= len(lines) {
+			line := &lines[problem.Line-1]
+			line.Problems = append(line.Problems, problem)
 		}
-		lines = append(lines, line)
 	}
 	return lines
 }
