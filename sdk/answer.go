@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/flowrun/flowrun/proto/document"
@@ -90,6 +92,19 @@ func (r *Response) Decode(part Value, into any, required ...string) error {
 	return nil
 }
 
+// Envelope decodes an answer that the service wraps in an object. mark is a field that
+// all its answers have: one without it comes from somebody else, such as a proxy.
+func (r *Response) Envelope(into any, mark string) error {
+	body, err := r.Document()
+	if err != nil {
+		return err
+	}
+	if fields, _ := members(body); isNull(fields.Get(mark)) {
+		return r.Fail(CodeUnexpectedResponse, "the answer has no `%s`: it is not from this service", mark).WithHint("check base_url")
+	}
+	return r.JSON(into)
+}
+
 // Record decodes a part of an answer into a new T, see Response.Decode.
 func Record[T any](r *Response, part Value, required ...string) (T, error) {
 	var record T
@@ -165,16 +180,12 @@ func (c *shapeCheck) value(v any, s *schema, at string) any {
 			typed[i] = c.value(typed[i], s.items, at+"["+indexToken(i)[1:]+"]")
 		}
 	case map[string]any:
-		for _, name := range sortedKeys(typed) {
-			field := s.property(name)
-			if field == nil {
-				field = s.additional
-			}
+		for _, name := range slices.Sorted(maps.Keys(typed)) {
 			inner := name
 			if at != "" {
 				inner = at + "." + name
 			}
-			typed[name] = c.value(typed[name], field, inner)
+			typed[name] = c.value(typed[name], s.member(name), inner)
 		}
 	}
 	return v
@@ -205,21 +216,10 @@ func typeName(v any) string {
 	return "an object"
 }
 
-// typeOf names the type of a document.
+// typeOf names the type of a document; what is no JSON counts as null.
 func typeOf(doc Value) string {
-	switch first := firstSign(doc); {
-	case first == '"':
-		return "text"
-	case first == '{':
-		return "an object"
-	case first == '[':
-		return "a list"
-	case first == 't' || first == 'f':
-		return "true or false"
-	case first == '-' || first >= '0' && first <= '9':
-		return "a number"
-	}
-	return "null"
+	tree, _ := decodeTree(doc)
+	return typeName(tree)
 }
 
 // firstSign is the sign that a document begins with, 0 for none.

@@ -78,7 +78,7 @@ func (c *connection) close() {
 }
 
 func (c *core) httpClient() *HTTPClient {
-	return &HTTPClient{ctx: c.ctx, core: c, settings: c.conn.settings, pool: c.conn.pool, err: c.conn.err, granted: c.conn.granted}
+	return &HTTPClient{ctx: c.ctx, core: c, settings: c.conn.settings, pool: c.conn.pool, err: c.conn.err, granted: c.conn.granted, prefix: c.plugin.pathPrefix}
 }
 
 // connections are the open connections of a process. Safe for concurrent use.

@@ -33,25 +33,21 @@ func decodeInto(raw []byte, s *schema, t reflect.Type, unknown []string) (any, [
 	if len(bytes.TrimSpace(raw)) == 0 {
 		raw = []byte("{}")
 	}
-	document, err := decodeTree(raw)
-	if err != nil {
-		return into.Interface(), []Problem{Problemf("", "is no JSON: %v", err)}
+	missing := newUnknownSet(unknown)
+	document, problems := s.check(raw, missing)
+	if firstError(problems) != nil {
+		return into.Interface(), problems
 	}
-	check := checker{unknown: newUnknownSet(unknown)}
-	check.value(document, s, "")
-	if firstError(check.problems) != nil {
-		return into.Interface(), check.problems
-	}
-	if len(check.unknown) > 0 {
-		raw = encoded(check.unknown.without(document, ""))
+	if len(missing) > 0 {
+		raw = encoded(missing.without(document, ""))
 	}
 	if err := fillDefaults(into, s); err != nil {
-		return into.Interface(), append(check.problems, Problemf("", "%v", err))
+		return into.Interface(), append(problems, Problemf("", "%v", err))
 	}
 	if err := decodeExact(raw, into.Interface()); err != nil {
-		return into.Interface(), append(check.problems, decodeProblem(err))
+		return into.Interface(), append(problems, decodeProblem(err))
 	}
-	return into.Interface(), check.problems
+	return into.Interface(), problems
 }
 
 // decodeExact decodes a document that is known to be JSON. Where the author

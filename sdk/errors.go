@@ -46,49 +46,45 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
+// Refused makes the error of a call that has done nothing: it was not sent, or the
+// service did not take it.
+func Refused(code Code, format string, args ...any) *Error {
+	e := Errorf(code, format, args...)
+	e.Applied = NotApplied
+	return e
+}
+
 // Invalid makes the error of a wrong input found before anything was sent.
 // pointer is a JSON Pointer into the input, "" for the input as a whole.
 func Invalid(pointer, format string, args ...any) *Error {
-	e := Errorf(CodeInvalid, format, args...)
-	e.Pointer, e.Applied = pointer, NotApplied
+	e := Refused(CodeInvalid, format, args...)
+	e.Pointer = pointer
 	return e
 }
 
 // NotFound makes the error of a thing that the service does not have.
-func NotFound(format string, args ...any) *Error {
-	e := Errorf(CodeNotFound, format, args...)
-	e.Applied = NotApplied
-	return e
-}
+func NotFound(format string, args ...any) *Error { return Refused(CodeNotFound, format, args...) }
 
 // Forbidden makes the error of a credential that may not do this.
-func Forbidden(format string, args ...any) *Error {
-	e := Errorf(CodeForbidden, format, args...)
-	e.Applied = NotApplied
-	return e
-}
+func Forbidden(format string, args ...any) *Error { return Refused(CodeForbidden, format, args...) }
 
 // AuthRequired makes the error that pauses a run until a person has logged in.
 func AuthRequired(format string, args ...any) *Error {
-	e := Errorf(CodeAuthRequired, format, args...)
-	e.Applied = NotApplied
-	return e
+	return Refused(CodeAuthRequired, format, args...)
 }
 
 // RateLimited makes the error of a closed limiter. retryAfter 0 leaves the
 // wait to the engine's backoff.
 func RateLimited(retryAfter time.Duration, format string, args ...any) *Error {
-	e := Errorf(CodeRateLimited, format, args...)
-	e.RetryAfter, e.Applied = retryAfter, NotApplied
+	e := Refused(CodeRateLimited, format, args...)
+	e.RetryAfter = retryAfter
 	return e
 }
 
 // CursorExpired makes the error after which pagination starts again from page
 // 1, once.
 func CursorExpired(format string, args ...any) *Error {
-	e := Errorf(CodeCursorExpired, format, args...)
-	e.Applied = NotApplied
-	return e
+	return Refused(CodeCursorExpired, format, args...)
 }
 
 // UnexpectedResponse makes the error of an answer that is not what the

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"strconv"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // NoInput is the input of an action that takes none.
@@ -49,6 +52,23 @@ func SetInteger(query url.Values, name string, value *int64) {
 func IsUnknown(unknown []string, pointer string) bool {
 	return newUnknownSet(unknown).touches(pointer)
 }
+
+// Pointer is the JSON Pointer (RFC 6901) of a value: names of fields and places in
+// lists, from the outside in.
+func Pointer(steps ...any) string {
+	pointer := ""
+	for _, step := range steps {
+		pointer += nameToken(fmt.Sprint(step))
+	}
+	return pointer
+}
+
+// IsHeaderName reports whether a text can be the name of a header (RFC 9110, 5.6.2).
+func IsHeaderName(name string) bool { return httpguts.ValidHeaderFieldName(name) }
+
+// IsHeaderValue reports whether a header can carry a text: one without line breaks and
+// other control characters.
+func IsHeaderValue(text string) bool { return httpguts.ValidHeaderFieldValue(text) }
 
 // IsInteger reports whether a value is an integer of 64 bits, however it is
 // written: 3320.0 is one.

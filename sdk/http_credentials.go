@@ -42,9 +42,8 @@ func (h *HTTPClient) confine(outgoing *http.Request, request *Request, body []by
 	if o, ok := originOf(outgoing.URL); ok {
 		leads = o.String()
 	}
-	refused := Errorf(CodeInvalid, "the request to %s would carry a credential (%s) of the connection: it may go to base_url and the hosts that the plugin declares only", leads, what)
-	refused.Applied = NotApplied
-	return refused.WithHint("check base_url; a plugin grants further origins with sdk.Hosts, and those of its config with sdk.HostsFrom")
+	return Invalid("", "the request to %s would carry a credential (%s) of the connection: it may go to base_url and the hosts that the plugin declares only", leads, what).
+		WithHint("check base_url; a plugin grants further origins with sdk.Hosts, and those of its config with sdk.HostsFrom")
 }
 
 // credentialOf names the part of a request that carries a credential, "" for none.

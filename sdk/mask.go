@@ -111,36 +111,26 @@ func (m *masker) error(e *Error) *Error {
 
 // secretValues collects the text at the secret fields of a document.
 func secretValues(s *schema, raw []byte) []string {
-	if !s.hasSecrets() {
-		return nil
-	}
-	document, err := decodeTree(raw)
-	if err != nil {
-		return nil
-	}
 	var values []string
-	s.walkSecrets(document, "", func(_ string, v any) { values = append(values, leaves(v)...) })
+	s.secretsIn(raw, func(_ string, v any) { values = append(values, leaves(v)...) })
 	return values
 }
 
 func leaves(v any) []string {
+	var all []string
 	switch typed := v.(type) {
 	case string:
-		return []string{typed}
+		all = append(all, typed)
 	case json.Number:
-		return []string{typed.String()}
+		all = append(all, typed.String())
 	case []any:
-		var all []string
 		for _, item := range typed {
 			all = append(all, leaves(item)...)
 		}
-		return all
 	case map[string]any:
-		var all []string
 		for _, item := range typed {
 			all = append(all, leaves(item)...)
 		}
-		return all
 	}
-	return nil
+	return all
 }

@@ -96,6 +96,17 @@ func ValidateWith[I any](fn func(in I, unknown []string) []Problem) ActionOption
 	}
 }
 
+// ValidateField is ValidateWith for a rule about the input at a JSON Pointer alone: it
+// is not asked as long as that input is not known.
+func ValidateField[I any](pointer string, fn func(in I) []Problem) ActionOption {
+	return ValidateWith(func(in I, unknown []string) []Problem {
+		if IsUnknown(unknown, pointer) {
+			return nil
+		}
+		return fn(in)
+	})
+}
+
 // NarrowWith lets known inputs narrow the output's schema while a workflow is
 // checked. fn returns a JSON Schema, or nil to leave it as declared.
 func NarrowWith[I any](fn func(in I, unknown []string) json.RawMessage) ActionOption {
@@ -115,6 +126,12 @@ func Input(schema json.RawMessage) ActionOption {
 // Output gives the output's JSON Schema instead of the one read from the type.
 func Output(schema json.RawMessage) ActionOption {
 	return func(_ *Plugin, a *action) { a.rawOutput = schema }
+}
+
+// OutputOf gives the output's JSON Schema as the tags of T say it: for an action that
+// gives a Value, such as a record that is passed on as the service wrote it.
+func OutputOf[T any]() ActionOption {
+	return func(_ *Plugin, a *action) { a.outputShape = reflect.TypeFor[T]() }
 }
 
 // Reconciled is the answer to "did it happen?". Output is set when the effect

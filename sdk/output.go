@@ -92,14 +92,7 @@ func (f *filler) fillSlice(v reflect.Value) {
 // sensitivePointers returns the JSON Pointers of secret fields that have a
 // value in the document.
 func sensitivePointers(s *schema, raw []byte) []string {
-	if !s.hasSecrets() {
-		return nil
-	}
-	document, err := decodeTree(raw)
-	if err != nil {
-		return nil
-	}
 	var pointers []string
-	s.walkSecrets(document, "", func(pointer string, _ any) { pointers = append(pointers, pointer) })
+	s.secretsIn(raw, func(pointer string, _ any) { pointers = append(pointers, pointer) })
 	return pointers
 }

@@ -16,13 +16,9 @@ func (field byLink) next(page *readPage) (string, error) {
 	if field == "" {
 		return NextLink(page.response, linkTo(page.response.Header.Values("Link"), "next"))
 	}
-	value, there := page.members.get(string(field))
-	if !there || isNull(value) {
-		return "", nil
-	}
-	var link string
-	if problem := decodeAnswer(value, &link); problem != "" {
-		return "", page.response.Fail(CodeUnexpectedResponse, "`%s` of the page is %s where text is due", field, typeOf(value))
+	link, err := page.text(string(field))
+	if err != nil {
+		return "", err
 	}
 	return NextLink(page.response, link)
 }

@@ -10,16 +10,19 @@ func ByCursor(field string) NextPage { return byCursor(field) }
 
 type byCursor string
 
-func (field byCursor) next(page *readPage) (string, error) {
-	value, there := page.members.get(string(field))
-	if !there || isNull(value) {
+func (field byCursor) next(page *readPage) (string, error) { return page.text(string(field)) }
+
+// text reads a text at the top of the page, "" where there is none.
+func (p *readPage) text(field string) (string, error) {
+	value := p.members.Get(field)
+	if isNull(value) {
 		return "", nil
 	}
-	var cursor string
-	if problem := decodeAnswer(value, &cursor); problem != "" {
-		return "", page.response.Fail(CodeUnexpectedResponse, "`%s` of the page is %s where text is due", field, typeOf(value))
+	var text string
+	if problem := decodeAnswer(value, &text); problem != "" {
+		return "", p.response.Fail(CodeUnexpectedResponse, "`%s` of the page is %s where text is due", field, typeOf(value))
 	}
-	return cursor, nil
+	return text, nil
 }
 
 // ByNumber finds the next page by counting pages. A page with fewer items than
@@ -97,8 +100,8 @@ func (p *readPage) misplaced(format string, args ...any) error {
 
 // count reads a number of items at the top of the page, nil where there is none.
 func (p *readPage) count(field string) (*int64, error) {
-	value, there := p.members.get(field)
-	if field == "" || !there || isNull(value) {
+	value := p.members.Get(field)
+	if field == "" || isNull(value) {
 		return nil, nil
 	}
 	var n int64

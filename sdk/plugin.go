@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
@@ -30,6 +31,7 @@ type Plugin struct {
 	login          *Login
 	simulator      []string
 	defaultBaseURL string
+	pathPrefix     string
 
 	configType     reflect.Type // nil: no part needs a config
 	config         *schema
@@ -202,6 +204,21 @@ func BaseURL(url string) Part {
 			p.failf("default base URL: %w", err)
 		}
 		p.defaultBaseURL = url
+	})
+}
+
+// PathPrefix says what the paths of the service begin with, such as "/api/v1":
+// Call.HTTP puts it before each, and a base_url that ends in it is refused.
+func PathPrefix(prefix string) Part {
+	return partFunc(func(p *Plugin) {
+		p.pathPrefix = prefix
+		p.validateConfig = append(p.validateConfig, func(config any) []Problem {
+			if !strings.HasSuffix(settingsOf(config).BaseURL, prefix) {
+				return nil
+			}
+			return []Problem{Problemf("/base_url", "must not end in %s", prefix).
+				WithDetail("write it without %s: the plugin adds it", prefix)}
+		})
 	})
 }
 

@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,15 +11,6 @@ func nameToken(name string) string {
 }
 
 func indexToken(i int) string { return "/" + strconv.Itoa(i) }
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
-}
 
 // unknownSet holds the JSON Pointers whose values are not known yet.
 type unknownSet []string

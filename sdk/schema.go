@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"encoding/json"
+	"maps"
 	"regexp"
 	"slices"
 )
@@ -9,21 +10,9 @@ import (
 // schema is the part of JSON Schema 2020-12 that flowrun speaks, with its
 // properties in the order of the author's struct. Immutable once made.
 type schema struct {
-	types      []string // empty = any value
-	doc        string
-	format     string
-	encoding   string // contentEncoding
-	pattern    *regexp.Regexp
-	enum       []json.RawMessage
-	fallback   json.RawMessage // default
-	example    json.RawMessage
-	minimum    json.Number
-	maximum    json.Number
-	minLength  *int
-	maxLength  *int
-	minItems   *int
-	maxItems   *int
-	secret     bool
+	keywords
+	types      []string       // empty = any value
+	pattern    *regexp.Regexp // Pattern, compiled
 	properties []property
 	additional *schema // type of other names; nil = any
 	closed     bool    // no other names
@@ -52,6 +41,14 @@ func (s *schema) property(name string) *schema {
 	return nil
 }
 
+// member returns the schema of what stands at a name, nil for any value.
+func (s *schema) member(name string) *schema {
+	if field := s.property(name); field != nil {
+		return field
+	}
+	return s.additional
+}
+
 func (s *schema) names() []string {
 	names := make([]string, len(s.properties))
 	for i, p := range s.properties {
@@ -68,7 +65,7 @@ func (s *schema) withDefault(name, text string) *schema {
 	for i, p := range changed.properties {
 		if p.name == name {
 			field := *p.schema
-			field.fallback, _ = json.Marshal(text)
+			field.Default, _ = json.Marshal(text)
 			changed.properties[i] = property{name: name, schema: &field}
 		}
 	}
@@ -79,8 +76,8 @@ func (s *schema) withDefault(name, text string) *schema {
 func (s *schema) defaults() map[string]any {
 	found := map[string]any{}
 	for _, p := range s.properties {
-		if p.schema.fallback != nil {
-			found[p.name] = p.schema.fallback
+		if p.schema.Default != nil {
+			found[p.name] = p.schema.Default
 		} else if inner := p.schema.defaults(); inner != nil && !p.schema.nullable() {
 			found[p.name] = inner
 		}
@@ -95,10 +92,20 @@ func (s *schema) hasSecrets() bool {
 	if s == nil {
 		return false
 	}
-	if s.secret || s.items.hasSecrets() || s.additional.hasSecrets() {
+	if s.Secret || s.items.hasSecrets() || s.additional.hasSecrets() {
 		return true
 	}
 	return slices.ContainsFunc(s.properties, func(p property) bool { return p.schema.hasSecrets() })
+}
+
+// secretsIn calls found for every value that stands at a secret field of a document.
+func (s *schema) secretsIn(raw []byte, found func(pointer string, v any)) {
+	if !s.hasSecrets() {
+		return
+	}
+	if document, err := decodeTree(raw); err == nil {
+		s.walkSecrets(document, "", found)
+	}
 }
 
 // walkSecrets calls found for every value that stands at a secret field.
@@ -106,7 +113,7 @@ func (s *schema) walkSecrets(v any, pointer string, found func(pointer string, v
 	if s == nil || v == nil || !s.hasSecrets() {
 		return
 	}
-	if s.secret {
+	if s.Secret {
 		found(pointer, v)
 		return
 	}
@@ -116,12 +123,8 @@ func (s *schema) walkSecrets(v any, pointer string, found func(pointer string, v
 			s.items.walkSecrets(item, pointer+indexToken(i), found)
 		}
 	case map[string]any:
-		for _, name := range sortedKeys(typed) {
-			field := s.property(name)
-			if field == nil {
-				field = s.additional
-			}
-			field.walkSecrets(typed[name], pointer+nameToken(name), found)
+		for _, name := range slices.Sorted(maps.Keys(typed)) {
+			s.member(name).walkSecrets(typed[name], pointer+nameToken(name), found)
 		}
 	}
 }

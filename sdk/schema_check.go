@@ -1,10 +1,13 @@
 package sdk
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"math"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -19,6 +22,17 @@ var (
 type checker struct {
 	unknown  unknownSet
 	problems []Problem
+}
+
+// check compares a document with the schema, and returns it decoded.
+func (s *schema) check(raw []byte, unknown unknownSet) (any, []Problem) {
+	document, err := decodeTree(raw)
+	if err != nil {
+		return nil, []Problem{Problemf("", "is no JSON: %v", err)}
+	}
+	c := checker{unknown: unknown}
+	c.value(document, s, "")
+	return document, c.problems
 }
 
 func (c *checker) report(pointer, format string, args ...any) {
@@ -38,7 +52,7 @@ func (c *checker) value(v any, s *schema, pointer string) {
 	if v == nil {
 		return
 	}
-	if len(s.enum) > 0 && !inEnum(v, s.enum) {
+	if len(s.Enum) > 0 && !inEnum(v, s.Enum) {
 		c.reportEnum(v, s, pointer)
 		return
 	}
@@ -57,7 +71,7 @@ func (c *checker) value(v any, s *schema, pointer string) {
 // quoteHint tells what to write where text is due and a number or a boolean
 // stands; the value of a secret is not repeated.
 func quoteHint(v any, s *schema) string {
-	if s.secret || !s.allows("") {
+	if s.Secret || !s.allows("") {
 		return ""
 	}
 	switch v := v.(type) {
@@ -80,7 +94,7 @@ func (c *checker) object(object map[string]any, s *schema, pointer string) {
 			c.report(at, "`%s` is required", p.name)
 		}
 	}
-	for _, name := range sortedKeys(object) {
+	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if s.property(name) != nil {
 			continue
 		}
@@ -96,11 +110,11 @@ func (c *checker) object(object map[string]any, s *schema, pointer string) {
 }
 
 func (c *checker) list(list []any, s *schema, pointer string) {
-	if s.minItems != nil && len(list) < *s.minItems {
-		c.report(pointer, "must have at least %s, has %d", count(*s.minItems, "element"), len(list))
+	if s.MinItems != nil && len(list) < *s.MinItems {
+		c.report(pointer, "must have at least %s, has %d", count(*s.MinItems, "element"), len(list))
 	}
-	if s.maxItems != nil && len(list) > *s.maxItems {
-		c.report(pointer, "must have at most %s, has %d", count(*s.maxItems, "element"), len(list))
+	if s.MaxItems != nil && len(list) > *s.MaxItems {
+		c.report(pointer, "must have at most %s, has %d", count(*s.MaxItems, "element"), len(list))
 	}
 	for i, item := range list {
 		c.value(item, s.items, pointer+indexToken(i))
@@ -110,33 +124,33 @@ func (c *checker) list(list []any, s *schema, pointer string) {
 func (c *checker) text(text string, s *schema, pointer string) {
 	length := utf8.RuneCountInString(text)
 	switch {
-	case s.minLength != nil && length < *s.minLength && length == 0:
+	case s.MinLength != nil && length < *s.MinLength && length == 0:
 		c.report(pointer, "must not be empty")
-	case s.minLength != nil && length < *s.minLength:
-		c.report(pointer, "must have at least %s, has %d", count(*s.minLength, "character"), length)
-	case s.maxLength != nil && length > *s.maxLength:
-		c.report(pointer, "must have at most %s, has %d", count(*s.maxLength, "character"), length)
+	case s.MinLength != nil && length < *s.MinLength:
+		c.report(pointer, "must have at least %s, has %d", count(*s.MinLength, "character"), length)
+	case s.MaxLength != nil && length > *s.MaxLength:
+		c.report(pointer, "must have at most %s, has %d", count(*s.MaxLength, "character"), length)
 	case s.pattern != nil && !s.pattern.MatchString(text):
 		c.report(pointer, "must match %s", s.pattern)
 	}
-	if wrong := checkFormat(s.format, text); wrong != "" {
+	if wrong := checkFormat(s.Format, text); wrong != "" {
 		c.report(pointer, "%s", wrong)
 	}
 }
 
 func (c *checker) number(n json.Number, s *schema, pointer string) {
-	if s.minimum != "" && compareNumbers(n, s.minimum) < 0 {
-		c.report(pointer, "must be at least %s, is %s", s.minimum, n)
+	if s.Minimum != "" && compareNumbers(n, s.Minimum) < 0 {
+		c.report(pointer, "must be at least %s, is %s", s.Minimum, n)
 	}
-	if s.maximum != "" && compareNumbers(n, s.maximum) > 0 {
-		c.report(pointer, "must be at most %s, is %s", s.maximum, n)
+	if s.Maximum != "" && compareNumbers(n, s.Maximum) > 0 {
+		c.report(pointer, "must be at most %s, is %s", s.Maximum, n)
 	}
 }
 
 func (c *checker) reportEnum(v any, s *schema, pointer string) {
 	var allowed, texts []string
 	seen := map[string]bool{} // words that differ only in the case of letters are shown once
-	for _, e := range s.enum {
+	for _, e := range s.Enum {
 		if string(e) == "null" {
 			continue
 		}
@@ -152,24 +166,19 @@ func (c *checker) reportEnum(v any, s *schema, pointer string) {
 	}
 	got := describeValue(v, s)
 	text, isText := v.(string)
-	if isText && !s.secret {
+	if isText && !s.Secret {
 		got = strings.TrimPrefix(got, "the text ")
 	}
 	problem := Problemf(pointer, "must be one of %s; got %s", strings.Join(allowed, ", "), got)
-	if isText && !s.secret {
+	if isText && !s.Secret {
 		problem.Detail = didYouMean(text, texts)
 	}
 	c.problems = append(c.problems, problem)
 }
 
 func inEnum(v any, enum []json.RawMessage) bool {
-	text := string(encoded(v))
-	for _, e := range enum {
-		if string(e) == text {
-			return true
-		}
-	}
-	return false
+	text := encoded(v)
+	return slices.ContainsFunc(enum, func(e json.RawMessage) bool { return bytes.Equal(e, text) })
 }
 
 // allows reports whether the value's JSON type is one of the schema's.
@@ -208,53 +217,30 @@ func (s *schema) describe() string {
 // describeValue shows a value in a message, unless it is a secret.
 func describeValue(v any, s *schema) string {
 	switch typed := v.(type) {
-	case nil:
-		return "null"
-	case []any:
-		return "a list"
-	case map[string]any:
-		return "an object"
 	case string:
-		if s.secret || s.hasSecrets() {
+		if s.Secret || s.hasSecrets() {
 			return "other text"
 		}
 		return "the text " + strconv.Quote(cut(plain(typed), 64))
+	case bool, json.Number:
+		if s.Secret {
+			return "another value"
+		}
+		return cut(fmt.Sprint(v), 64)
 	}
-	if s.secret {
-		return "another value"
-	}
-	return cut(fmt.Sprint(v), 64)
+	return typeName(v)
 }
 
 // compareNumbers compares exactly where both are integers of 64 bits.
 func compareNumbers(a, b json.Number) int {
 	if x, err := a.Int64(); err == nil {
 		if y, err := b.Int64(); err == nil {
-			switch {
-			case x < y:
-				return -1
-			case x > y:
-				return 1
-			}
-			return 0
+			return cmp.Compare(x, y)
 		}
 	}
-	x, y := toFloat(a), toFloat(b)
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
-}
-
-func toFloat(n json.Number) float64 {
-	f, err := n.Float64()
-	if err != nil && f == 0 {
-		return math.NaN()
-	}
-	return f
+	x, _ := a.Float64() // both are numbers of JSON: one that is too large is infinite
+	y, _ := b.Float64()
+	return cmp.Compare(x, y)
 }
 
 func count(n int, what string) string {

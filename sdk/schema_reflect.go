@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -77,7 +78,7 @@ func (r *reflector) typeSchema(t reflect.Type, fillable bool) (*schema, error) {
 func specialSchema(t reflect.Type) (*schema, error) {
 	switch t {
 	case timeType:
-		return &schema{types: []string{"string"}, format: "date-time"}, nil
+		return &schema{types: []string{"string"}, keywords: keywords{Format: "date-time"}}, nil
 	case rawType:
 		return &schema{}, nil
 	case objectType:
@@ -88,17 +89,16 @@ func specialSchema(t reflect.Type) (*schema, error) {
 		return nil, fmt.Errorf("time.Duration has no JSON form: take a string or a number of seconds")
 	}
 	switch {
-	case t.Kind() == reflect.Interface || t.Kind() == reflect.Pointer:
-		if t.Kind() == reflect.Interface {
-			return &schema{}, nil
-		}
+	case t.Kind() == reflect.Interface:
+		return &schema{}, nil
+	case t.Kind() == reflect.Pointer:
 		return nil, nil
 	case implements(t, marshalerType) || implements(t, unmarshalerType):
 		return &schema{}, nil
 	case implements(t, textType):
 		return &schema{types: []string{"string"}}, nil
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
-		return &schema{types: []string{"string"}, encoding: "base64"}, nil
+		return &schema{types: []string{"string"}, keywords: keywords{Encoding: "base64"}}, nil
 	}
 	return nil, nil
 }
@@ -116,7 +116,7 @@ func scalarSchema(t reflect.Type) (*schema, error) {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return &schema{types: []string{"integer"}}, nil
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return &schema{types: []string{"integer"}, minimum: "0"}, nil
+		return &schema{types: []string{"integer"}, keywords: keywords{Minimum: "0"}}, nil
 	case reflect.Float32, reflect.Float64:
 		return &schema{types: []string{"number"}}, nil
 	}
@@ -141,10 +141,8 @@ func (r *reflector) mapSchema(t reflect.Type) (*schema, error) {
 }
 
 func (r *reflector) structSchema(t reflect.Type, fillable bool) (*schema, error) {
-	for _, open := range r.open {
-		if open == t {
-			return &schema{}, nil // a type inside itself: any value from here on
-		}
+	if slices.Contains(r.open, t) {
+		return &schema{}, nil // a type inside itself: any value from here on
 	}
 	r.open = append(r.open, t)
 	defer func() { r.open = r.open[:len(r.open)-1] }()
@@ -190,10 +188,11 @@ func (r *reflector) addFields(s *schema, t reflect.Type, fillable bool) error {
 }
 
 func (r *reflector) fieldProperty(field reflect.StructField, name, flags string, fillable bool) (property, error) {
-	if hasFlag(flags, "string") {
+	options := strings.Split(flags, ",")
+	if slices.Contains(options, "string") {
 		return property{}, fmt.Errorf("the json option `string` is not supported")
 	}
-	optional := hasFlag(flags, "omitempty") || hasFlag(flags, "omitzero")
+	optional := slices.Contains(options, "omitempty") || slices.Contains(options, "omitzero")
 	if r.mode == closedObjects {
 		optional = optional || field.Type.Kind() == reflect.Pointer
 	}
@@ -208,7 +207,7 @@ func (r *reflector) fieldProperty(field reflect.StructField, name, flags string,
 	if err != nil {
 		return property{}, err
 	}
-	if s.fallback != nil {
+	if s.Default != nil {
 		if r.mode == closedObjects && !fillable {
 			return property{}, fmt.Errorf("a default inside a list, a map or a pointer is not filled in")
 		}
@@ -216,16 +215,7 @@ func (r *reflector) fieldProperty(field reflect.StructField, name, flags string,
 			return property{}, fmt.Errorf("a map has no default")
 		}
 	}
-	return property{name: name, schema: s, required: !optional && s.fallback == nil}, nil
-}
-
-func hasFlag(flags, flag string) bool {
-	for _, f := range strings.Split(flags, ",") {
-		if f == flag {
-			return true
-		}
-	}
-	return false
+	return property{name: name, schema: s, required: !optional && s.Default == nil}, nil
 }
 
 // orNull returns the schema with null allowed too.

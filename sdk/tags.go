@@ -14,12 +14,12 @@ import (
 // and max to its length.
 func applyTags(base *schema, tag reflect.StructTag) (*schema, error) {
 	s := *base
-	s.doc = tag.Get("doc")
+	s.Doc = tag.Get("doc")
 	if secret, ok := tag.Lookup("secret"); ok {
 		if secret != "true" && secret != "false" {
 			return nil, fmt.Errorf("tag secret:%q: write true or false", secret)
 		}
-		s.secret = secret == "true"
+		s.Secret = secret == "true"
 	}
 	word := &s
 	if s.is("array") {
@@ -45,14 +45,14 @@ func (s *schema) applyWords(tag reflect.StructTag) error {
 		if !s.is("string") {
 			return fmt.Errorf("tag format is for text")
 		}
-		s.format = format
+		s.Format = format
 	}
 	if pattern := tag.Get("pattern"); pattern != "" {
 		compiled, err := regexp.Compile(pattern)
 		if err != nil || !s.is("string") {
 			return fmt.Errorf("tag pattern:%q is for text, as RE2: %w", pattern, err)
 		}
-		s.pattern = compiled
+		s.pattern, s.Pattern = compiled, pattern
 	}
 	list, ok := tag.Lookup("enum")
 	if !ok {
@@ -63,10 +63,10 @@ func (s *schema) applyWords(tag reflect.StructTag) error {
 		if err != nil {
 			return fmt.Errorf("tag enum: %w", err)
 		}
-		s.enum = append(s.enum, value)
+		s.Enum = append(s.Enum, value)
 	}
 	if len(s.types) > 1 {
-		s.enum = append(s.enum, json.RawMessage("null"))
+		s.Enum = append(s.Enum, json.RawMessage("null"))
 	}
 	return nil
 }
@@ -77,8 +77,8 @@ func (s *schema) applyBounds(tag reflect.StructTag) error {
 		number        *json.Number
 		length, items **int
 	}{
-		{"min", &s.minimum, &s.minLength, &s.minItems},
-		{"max", &s.maximum, &s.maxLength, &s.maxItems},
+		{"min", &s.Minimum, &s.MinLength, &s.MinItems},
+		{"max", &s.Maximum, &s.MaxLength, &s.MaxItems},
 	} {
 		text, ok := tag.Lookup(bound.tag)
 		if !ok {
@@ -107,28 +107,23 @@ func (s *schema) applyBounds(tag reflect.StructTag) error {
 }
 
 func (s *schema) applyValues(tag reflect.StructTag) error {
-	for _, value := range []struct {
-		tag  string
-		into *json.RawMessage
-	}{{"default", &s.fallback}, {"example", &s.example}} {
-		text, ok := tag.Lookup(value.tag)
+	for _, name := range []string{"default", "example"} {
+		text, ok := tag.Lookup(name)
 		if !ok {
 			continue
 		}
-		encoded, err := s.scalarFromTag(text)
+		value, err := s.scalarFromTag(text)
 		if err != nil {
-			return fmt.Errorf("tag %s: %w", value.tag, err)
+			return fmt.Errorf("tag %s: %w", name, err)
 		}
-		document, err := decodeTree(encoded)
-		if err != nil {
-			return fmt.Errorf("tag %s:%q: %w", value.tag, text, err)
+		if _, problems := s.check(value, nil); firstError(problems) != nil {
+			return fmt.Errorf("tag %s:%q: %s", name, text, firstError(problems).Message)
 		}
-		check := checker{}
-		check.value(document, s, "")
-		if refused := firstError(check.problems); refused != nil {
-			return fmt.Errorf("tag %s:%q: %s", value.tag, text, refused.Message)
+		if name == "default" {
+			s.Default = value
+		} else {
+			s.Examples = []json.RawMessage{value}
 		}
-		*value.into = encoded
 	}
 	return nil
 }

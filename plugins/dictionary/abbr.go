@@ -13,13 +13,13 @@ type AbbrInput struct {
 
 // abbrRecord is the record of /abbr/{id} (D-11).
 type abbrRecord struct {
-	ID         int64   `json:"id"`
-	Abbr       string  `json:"abbr"`
-	Full       *string `json:"full"`
-	PRC        *string `json:"prc"`
-	Meaning    *string `json:"meaning"`
-	CategoryID *int64  `json:"category_id"`
-	URL        *string `json:"url"`
+	ID         int64   `json:"id" doc:"Id of the abbreviation."`
+	Abbr       string  `json:"abbr" doc:"The abbreviation."`
+	Full       *string `json:"full,omitempty" doc:"Full English form."`
+	PRC        *string `json:"prc,omitempty" doc:"Chinese meaning."`
+	Meaning    *string `json:"meaning,omitempty" doc:"Meaning."`
+	CategoryID *int64  `json:"category_id,omitempty" doc:"Id of its category."`
+	URL        *string `json:"url,omitempty" doc:"Page of the abbreviation."`
 }
 
 // abbr is action dictionary.abbr: the record as the service wrote it.

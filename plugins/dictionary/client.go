@@ -22,26 +22,6 @@ type envelope struct {
 	Data    sdk.Value `json:"data"`
 }
 
-// readEnvelope reads an answer as an envelope; its error says why it is none: a
-// page, cut short, empty or JSON of another shape.
-func readEnvelope(r *sdk.Response) (envelope, error) {
-	document, err := r.Document()
-	if err != nil {
-		return envelope{}, err
-	}
-	if fields, _ := sdk.ReadMembers(document); sdk.IsNull(fields.Get("code")) {
-		return envelope{}, r.Fail(sdk.CodeUnexpectedResponse, "the answer has no `code`: it is not from this service").WithHint("check base_url")
-	}
-	var e envelope
-	return e, r.JSON(&e)
-}
-
-// text is the service's own text.
-func (e envelope) text() string {
-	text, _ := e.Message.(string)
-	return text
-}
-
 // reply is a success of the service: the envelope's data, which is never null,
 // and the response for errors about it.
 type reply struct {
@@ -52,7 +32,7 @@ type reply struct {
 // get sends the one request of an action. The segments of path are escaped
 // (D-06).
 func (s *service) get(c *sdk.Call[Config], query url.Values, path ...string) (reply, error) {
-	target, err := sdk.Path(append([]string{"api"}, path...)...)
+	target, err := sdk.Path(path...)
 	if err != nil {
 		return reply{}, err
 	}
@@ -64,10 +44,7 @@ func (s *service) get(c *sdk.Call[Config], query url.Values, path ...string) (re
 	s.windows.sent(c.Config.BaseURL)
 	response, err := client.Do(&sdk.Request{Path: target, Query: query, Classify: func(r *sdk.Response) error {
 		failure := classify(r, &e)
-		if failure == nil {
-			return nil
-		}
-		if failure.Code == sdk.CodeRateLimited && failure.RetryAfter == 0 {
+		if failure != nil && failure.Code == sdk.CodeRateLimited && failure.RetryAfter == 0 {
 			failure.RetryAfter = s.windows.rest(c.Config.BaseURL)
 		}
 		return failure
@@ -81,9 +58,8 @@ func (s *service) get(c *sdk.Call[Config], query url.Values, path ...string) (re
 // D-03).
 func classify(r *sdk.Response, e *envelope) *sdk.Error {
 	fine := r.Status >= 200 && r.Status < 300
-	read, err := readEnvelope(r)
+	err := r.Envelope(e, "code")
 	var none *sdk.Error
-	*e = read
 	switch {
 	case errors.As(err, &none) && fine:
 		return none
@@ -92,9 +68,9 @@ func classify(r *sdk.Response, e *envelope) *sdk.Error {
 		failure.Code = codeOf(r.Status)
 		return failure
 	case *e.Code != http.StatusOK:
-		return refusal(r, codeOf(*e.Code), *e.Code, e.text())
+		return refusal(r, codeOf(*e.Code), *e.Code, e.Message)
 	case !fine:
-		return refusal(r, codeOf(r.Status), r.Status, e.text())
+		return refusal(r, codeOf(r.Status), r.Status, e.Message)
 	case sdk.IsNull(e.Data):
 		return r.Fail(sdk.CodeUnexpectedResponse, "the service says success, but `data` is empty") // D-05
 	}
@@ -113,8 +89,9 @@ func codeOf(code int) sdk.Code {
 }
 
 // refusal is an error with the service's own text and code.
-func refusal(r *sdk.Response, kind sdk.Code, code int, text string) *sdk.Error {
+func refusal(r *sdk.Response, kind sdk.Code, code int, said any) *sdk.Error {
 	failure := r.Fail(kind, "the service answers with code %d and no message", code)
+	text, _ := said.(string)
 	if text = r.Shown(text, maxMessage); text != "" {
 		failure.Message = text
 	}

@@ -38,7 +38,7 @@ func (s *service) letter(c *sdk.Call[Config], in LetterInput) (LetterOutput, err
 	sdk.SetInteger(query, "per_page", in.PerPage)
 	found, err := s.get(c, query, "letter", strings.ToUpper(in.Letter))
 	if err != nil {
-		if c.PageCursor() != "" && isNotFound(err) {
+		if refused, ok := errors.AsType[*sdk.Error](err); ok && refused.Code == sdk.CodeNotFound && c.PageCursor() != "" {
 			// a full page was the last one, and the service has nothing behind it
 			return LetterOutput{Items: &[]sdk.Value{}, Data: sdk.Value("null")}, nil
 		}
@@ -58,9 +58,4 @@ func (s *service) letter(c *sdk.Call[Config], in LetterInput) (LetterOutput, err
 		return LetterOutput{Data: found.data}, nil
 	}
 	return LetterOutput{Items: &read.Items, NextCursor: read.NextCursor, Data: read.Page}, err
-}
-
-func isNotFound(err error) bool {
-	var e *sdk.Error
-	return errors.As(err, &e) && e.Code == sdk.CodeNotFound
 }

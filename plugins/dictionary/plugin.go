@@ -41,34 +41,35 @@ func New() *sdk.Plugin { return NewWith(Options{Now: time.Now}) }
 func NewWith(o Options) *sdk.Plugin {
 	s := &service{windows: newWindows(o.Now, cmp.Or(o.Rest, window))}
 	return sdk.New("dictionary", Version, "English words with phonetics, Chinese definitions, synonyms, antonyms and abbreviations.",
+		sdk.PathPrefix("/api"), // D-01
 		sdk.ValidateConfig(checkConfig),
 		sdk.CheckConnection(s.checkConnection),
 		// D-18: 60 requests a minute for each IP address of a caller; that the window
 		// is fixed is our reading, since the document shows none.
 		sdk.Limit(limiter, 60, window, sdk.FixedWindow(), sdk.Scope("base_url")),
 		sdk.Read("word", "A word with British and American phonetics, part of speech and Chinese definitions.", s.word,
-			wordOptions(wordSchema(), "happy", wordOutput)...),
+			wordOptions(sdk.OutputOf[wordRecord](), "happy", wordOutput)...),
 		sdk.Read("synonyms", "Words that mean the same; the list may be empty.", s.synonyms,
-			wordOptions(relatedSchema("synonyms"), "happy", synonymsOutput)...),
+			wordOptions(sdk.OutputOf[synonymsRecord](), "happy", synonymsOutput)...),
 		sdk.Read("antonyms", "Words that mean the opposite; the list may be empty.", s.antonyms,
-			wordOptions(relatedSchema("antonyms"), "happy", antonymsOutput)...),
+			wordOptions(sdk.OutputOf[antonymsRecord](), "happy", antonymsOutput)...),
 		sdk.Read("abbr", "An abbreviation with its full form and its Chinese meaning.", s.abbr,
-			options(sdk.Output(abbrSchema()), notFound("No abbreviation has this id."),
+			options(sdk.OutputOf[abbrRecord](), notFound("No abbreviation has this id."),
 				sdk.Example("an abbreviation", map[string]any{"id": 1}, sdk.Value(abbrOutput)))...),
 		sdk.Read("letter", "One page of the words that start with a letter. With paginate: all of them.", s.letter,
 			options(sdk.Paged("page", "items", "next_cursor"), sdk.ItemsNamedBy("id"), notFound("The service has no such letter."),
 				sdk.Example("the first page", map[string]any{"letter": "S"}, sdk.Value(letterOutput)),
 				sdk.Example("large pages", map[string]any{"letter": "s", "page": 2, "per_page": 100, "items_field": "words"}, sdk.Value(largeLetterOutput)))...),
 		sdk.Read("stats", "How many words, abbreviations, scenes and categorized words the service has.", s.stats,
-			options(sdk.Output(statsSchema()), sdk.Example("the numbers", sdk.NoInput{}, sdk.Value(statsOutput)))...),
+			options(sdk.OutputOf[statsRecord](), sdk.Example("the numbers", sdk.NoInput{}, sdk.Value(statsOutput)))...),
 		sdk.Read("search", "Search for words; the service's document does not show what a found word looks like.", s.search,
 			options(sdk.Example("a search", map[string]any{"q": "happy"}, sdk.Value(searchOutput)))...),
 	)
 }
 
 // wordOptions are the options of the three actions about one word.
-func wordOptions(schema sdk.Value, word, output string) []sdk.ActionOption {
-	return options(sdk.Output(schema), sdk.ValidateWith(wordProblems), notFound("The service does not know the word."),
+func wordOptions(shape sdk.ActionOption, word, output string) []sdk.ActionOption {
+	return options(shape, sdk.ValidateField("/word", wordProblems), notFound("The service does not know the word."),
 		sdk.Example("a word", map[string]any{"word": word}, sdk.Value(output)))
 }
 
@@ -87,21 +88,17 @@ func options(own ...sdk.ActionOption) []sdk.ActionOption {
 	)
 }
 
-// checkConfig refuses a base_url with the prefix that the plugin adds itself
-// (D-01), and headers that can't be sent.
+// checkConfig refuses headers that can't be sent.
 func checkConfig(config Config) []sdk.Problem {
 	var problems []sdk.Problem
-	if strings.HasSuffix(config.BaseURL, "/api") {
-		problems = append(problems, sdk.Problemf("/base_url", "must not end in /api").WithDetail("write it without /api: the plugin adds it"))
-	}
 	for name, value := range config.Headers {
-		at := "/headers/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+		at := sdk.Pointer("headers", name)
 		switch {
-		case !isToken(name):
+		case !sdk.IsHeaderName(name):
 			problems = append(problems, sdk.Problemf(at, "is no name of a header"))
 		case strings.EqualFold(name, "cookie"):
 			problems = append(problems, sdk.Problemf(at, "cookies are not sent"))
-		case hasControl(value):
+		case !sdk.IsHeaderValue(value):
 			problems = append(problems, sdk.Problemf(at, "its value can't be sent: it has a line break or another control character"))
 		}
 	}
@@ -112,19 +109,4 @@ func checkConfig(config Config) []sdk.Problem {
 func (s *service) checkConnection(c *sdk.Call[Config]) (string, error) {
 	_, err := s.get(c, nil, "stats")
 	return "", err
-}
-
-// isToken reports whether name can be the name of a header (RFC 9110, 5.6.2).
-func isToken(name string) bool {
-	for _, c := range []byte(name) {
-		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
-		if !letter && (c < '0' || c > '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
-			return false
-		}
-	}
-	return name != ""
-}
-
-func hasControl(value string) bool {
-	return strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }

@@ -8,10 +8,10 @@ import (
 
 // statsRecord is the record of /stats (D-16).
 type statsRecord struct {
-	WordCount    int64 `json:"word_count"`
-	AbbrCount    int64 `json:"abbr_count"`
-	SceneCount   int64 `json:"scene_count"`
-	CatWordCount int64 `json:"cat_word_count"`
+	WordCount    int64 `json:"word_count" doc:"Words."`
+	AbbrCount    int64 `json:"abbr_count" doc:"Abbreviations."`
+	SceneCount   int64 `json:"scene_count" doc:"Scenes."`
+	CatWordCount int64 `json:"cat_word_count" doc:"Words in categories."`
 }
 
 // stats is action dictionary.stats.

@@ -15,6 +15,21 @@ const maxMessage = 500
 // it tells them from those of a proxy or of a wrong base_url.
 var errRefused = errors.New("refused by the service")
 
+// envelope is the shape of every answer: data on success (I-03), error on
+// failure (I-04).
+type envelope struct {
+	Success *bool     `json:"success"`
+	Data    sdk.Value `json:"data"`
+	Error   any       `json:"error"`
+}
+
+// succeeded reports whether the envelope has what success promises: success is
+// true and data is an object.
+func (e envelope) succeeded() bool {
+	_, isObject := sdk.ReadMembers(e.Data)
+	return *e.Success && isObject
+}
+
 // reply is a success of the service: the envelope's data, and the response for
 // errors about it.
 type reply struct {
@@ -26,17 +41,14 @@ type reply struct {
 // (I-24). pointer is the input that a 400 is about, "" for none. No header that
 // carries a credential is ever set (I-02).
 func get(c *sdk.Call[Config], pointer string, query url.Values, path ...string) (reply, error) {
-	target, err := sdk.Path(append([]string{"api", "v1"}, path...)...)
+	target, err := sdk.Path(path...)
 	if err != nil {
 		return reply{}, err
 	}
 	var e envelope
 	response, err := c.HTTP().Do(&sdk.Request{Path: target, Query: query, Classify: func(r *sdk.Response) error {
 		failure := classify(r, &e)
-		if failure == nil {
-			return nil
-		}
-		if failure.Code == sdk.CodeInvalid {
+		if failure != nil && failure.Code == sdk.CodeInvalid {
 			failure.Pointer = pointer
 		}
 		return failure
@@ -49,9 +61,8 @@ func get(c *sdk.Call[Config], pointer string, query url.Values, path ...string) 
 // (I-23).
 func classify(r *sdk.Response, e *envelope) *sdk.Error {
 	fine := r.Status >= 200 && r.Status < 300
-	read, err := readEnvelope(r)
+	err := r.Envelope(e, "success")
 	var none *sdk.Error
-	*e = read
 	switch {
 	case errors.As(err, &none) && fine:
 		return none
@@ -62,10 +73,10 @@ func classify(r *sdk.Response, e *envelope) *sdk.Error {
 	case fine && *e.Success:
 		return r.Fail(sdk.CodeUnexpectedResponse, "`success` is true, but `data` is no object")
 	case fine:
-		return refusal(r, sdk.CodeUnexpectedResponse, e.text()).
+		return refusal(r, sdk.CodeUnexpectedResponse, e.Error).
 			WithHint("the answer came with status %d, which is documented for success only", r.Status)
 	}
-	return refusal(r, sdk.CodeOfStatus(r.Status), e.text())
+	return refusal(r, sdk.CodeOfStatus(r.Status), e.Error)
 }
 
 // record decodes the data of a success into a T, whose fields say which JSON
@@ -75,9 +86,10 @@ func record[T any](from reply, required ...string) (T, error) {
 }
 
 // refusal is an error whose message is the service's own text (I-04).
-func refusal(r *sdk.Response, code sdk.Code, text string) *sdk.Error {
+func refusal(r *sdk.Response, code sdk.Code, said any) *sdk.Error {
 	failure := r.Fail(code, "the service gives no reason (%d %s)", r.Status, http.StatusText(r.Status))
 	failure.Err = errRefused
+	text, _ := said.(string)
 	if text = r.Shown(text, maxMessage); text != "" {
 		failure.Message = text
 	}

@@ -1,7 +1,6 @@
 package netinfo
 
 import (
-	"encoding/json"
 	"net/url"
 	"strings"
 
@@ -17,32 +16,29 @@ type DNSInput struct {
 
 // dnsRecord is one record (I-14): here the type is a number.
 type dnsRecord struct {
-	Name string `json:"name"`
-	Type int64  `json:"type"`
-	TTL  int64  `json:"ttl"`
-	Data string `json:"data"`
+	Name string `json:"name" doc:"Owner name."`
+	Type int64  `json:"type" doc:"Record type as its number: 1 is A, 15 is MX."`
+	TTL  int64  `json:"ttl" doc:"Time to live in seconds."`
+	Data string `json:"data" doc:"The record's data as text."`
 }
 
-// dnsAnswer is the data of /dns/:domain (I-13).
+// dnsAnswer is the data of /dns/:domain (I-13, I-14). The shape of authority is
+// not shown.
 type dnsAnswer struct {
-	Domain    string            `json:"domain"`
-	Type      string            `json:"type"`
-	Records   []dnsRecord       `json:"records"`
-	Authority []json.RawMessage `json:"authority"`
+	Domain    string      `json:"domain" doc:"The name that was asked for."`
+	Type      string      `json:"type" doc:"The record type as text, as asked for."`
+	Records   []dnsRecord `json:"records" doc:"The records; empty when there are none."`
+	Authority []sdk.Value `json:"authority" doc:"As the service gives it; its shape is not documented."`
 }
 
 // resolve is action netinfo.dns. No records is a success with an empty list
 // (I-15); a null or missing list counts as an empty one.
 func resolve(c *sdk.Call[Config], in DNSInput) (sdk.Value, error) {
-	domain, problem := checkDomain(in.Domain)
-	if problem != nil {
-		return nil, sdk.Invalid(problem.Pointer, "%s", problem.Summary).WithHint("%s", problem.Detail)
-	}
 	query := url.Values{}
 	if in.Type != "" {
 		query.Set("type", strings.ToUpper(in.Type))
 	}
-	found, err := get(c, "/domain", query, "dns", domain)
+	found, err := get(c, "/domain", query, "dns", plainDomain(in.Domain))
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +53,4 @@ func resolve(c *sdk.Call[Config], in DNSInput) (sdk.Value, error) {
 		}
 	}
 	return found.data, nil
-}
-
-func dnsProblems(in DNSInput, unknown []string) []sdk.Problem {
-	return domainProblems(in.Domain, unknown)
 }

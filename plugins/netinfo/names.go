@@ -13,15 +13,16 @@ const (
 	maxLabel = 63
 )
 
-// checkDomain returns the name as it is sent, without the trailing dot (I-11),
-// or what is wrong with it.
-func checkDomain(name string) (string, *sdk.Problem) {
-	refuse := func(hint, format string, args ...any) (string, *sdk.Problem) {
-		p := sdk.Problemf("/domain", format, args...).WithDetail("%s", hint)
-		return "", &p
+// plainDomain returns a name as it is sent: without the trailing dot (I-11).
+func plainDomain(name string) string { return strings.TrimSuffix(name, ".") }
+
+// domainProblems says what is wrong with a domain name.
+func domainProblems(name string) []sdk.Problem {
+	refuse := func(hint, format string, args ...any) []sdk.Problem {
+		return []sdk.Problem{sdk.Problemf("/domain", format, args...).WithDetail("%s", hint)}
 	}
 	const hint = "give a domain name such as example.com"
-	trimmed := strings.TrimSuffix(name, ".")
+	trimmed := plainDomain(name)
 	switch {
 	case name == "":
 		return refuse(hint, "must not be empty")
@@ -52,22 +53,21 @@ func checkDomain(name string) (string, *sdk.Problem) {
 			return refuse(hint, "has a part of %d characters, at most %d are allowed", len(label), maxLabel)
 		}
 	}
-	return trimmed, nil
+	return nil
 }
 
-// checkAddress returns the canonical text of an address (I-09), or what is wrong
-// with it. The message asks for the same as the service does (I-10).
-func checkAddress(text string) (string, *sdk.Problem) {
-	refuse := func(format string, args ...any) (string, *sdk.Problem) {
-		p := sdk.Problemf("/address", "must be a valid IPv4 or IPv6 address").WithDetail(format, args...)
-		return "", &p
+// addressProblems says what is wrong with an address. The message asks for the
+// same as the service does (I-10).
+func addressProblems(text string) []sdk.Problem {
+	refuse := func(format string, args ...any) []sdk.Problem {
+		return []sdk.Problem{sdk.Problemf("/address", "must be a valid IPv4 or IPv6 address").WithDetail(format, args...)}
 	}
 	addr, err := netip.ParseAddr(text)
 	switch {
 	case err == nil && addr.Zone() != "":
 		return refuse("leave out the zone %q: it means something on one machine only", "%"+addr.Zone())
 	case err == nil:
-		return addr.String(), nil
+		return nil
 	}
 	if _, err := netip.ParsePrefix(text); err == nil {
 		return refuse("give one address, not a network: without the / and what follows")
@@ -76,15 +76,4 @@ func checkAddress(text string) (string, *sdk.Problem) {
 		return refuse("leave out the port")
 	}
 	return refuse("such as 192.0.2.1 or 2001:db8::1")
-}
-
-// domainProblems is the check of every input with a domain.
-func domainProblems(domain string, unknown []string) []sdk.Problem {
-	if sdk.IsUnknown(unknown, "/domain") {
-		return nil
-	}
-	if _, p := checkDomain(domain); p != nil {
-		return []sdk.Problem{*p}
-	}
-	return nil
 }

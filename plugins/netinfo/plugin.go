@@ -7,7 +7,6 @@
 package netinfo
 
 import (
-	"strings"
 	"time"
 
 	"github.com/flowrun/flowrun/sdk"
@@ -36,27 +35,27 @@ func New() *sdk.Plugin { return NewWith(Options{Now: time.Now}) }
 // NewWith returns the plugin with what a test passes in.
 func NewWith(o Options) *sdk.Plugin {
 	return sdk.New("netinfo", Version, "IP geolocation, DNS, request headers and domain registrations of the IP-information service.",
-		sdk.ValidateConfig(checkConfig),
+		sdk.PathPrefix("/api/v1"),
 		sdk.CheckConnection(checkConnection),
 		// I-19: the window is fixed, bursts inside it are allowed, and it counts per
 		// IP address of the caller, which is one bucket for each base_url.
 		sdk.Limit(limiter, 60, time.Minute, sdk.FixedWindow(), sdk.Scope("base_url")),
 		sdk.Read("my_ip", "Address, location, network and privacy of the caller itself.", myIP,
-			options(sdk.Output(myIPSchema()), sdk.Example("the address flowrun calls from", sdk.NoInput{}, sdk.Value(callerOutput)))...),
+			options(sdk.OutputOf[callerRecord](), sdk.Example("the address flowrun calls from", sdk.NoInput{}, sdk.Value(callerOutput)))...),
 		sdk.Read("ip_lookup", "Location and network of any IPv4 or IPv6 address.", lookupIP,
-			options(sdk.Output(lookupSchema()), sdk.ValidateWith(lookupProblems),
+			options(sdk.OutputOf[addressRecord](), sdk.ValidateField("/address", func(in LookupInput) []sdk.Problem { return addressProblems(in.Address) }),
 				sdk.Fault(sdk.CodeInvalid, "", "The address is malformed; found before anything is sent, or said by the service (400)."),
 				sdk.Example("an IPv4 address", map[string]any{"address": "192.0.2.1"}, sdk.Value(lookupOutput)),
 				sdk.Example("an IPv6 address", map[string]any{"address": "2001:db8::1"}, sdk.Value(lookup6Output)))...),
 		sdk.Read("dns", "DNS records of one type. A name without such records gives an empty list.", resolve,
-			options(sdk.Output(dnsSchema()), sdk.ValidateWith(dnsProblems),
+			options(sdk.OutputOf[dnsAnswer](), sdk.ValidateField("/domain", func(in DNSInput) []sdk.Problem { return domainProblems(in.Domain) }),
 				sdk.Fault(sdk.CodeInvalid, "", "The name or the type is malformed; found before anything is sent."),
 				sdk.Example("addresses", map[string]any{"domain": "example.com"}, sdk.Value(addressesOutput)),
 				sdk.Example("mail servers", map[string]any{"domain": "example.com", "type": "MX"}, sdk.Value(mailOutput)))...),
 		sdk.Read("headers", "The request as the service saw it: method, URL, headers with names in lower case, address.", headers,
 			options(sdk.Output(headersSchema()), sdk.Example("what a call sends", sdk.NoInput{}, sdk.Value(headersOutput)))...),
 		sdk.Read("whois", "Registration of a domain, through RDAP, with the days that are left.", whois(o.Now),
-			options(sdk.Output(whoisSchema()), sdk.ValidateWith(whoisProblems), sdk.NarrowWith(narrowWhois),
+			options(sdk.Output(whoisSchema()), sdk.ValidateField("/domain", func(in WhoisInput) []sdk.Problem { return domainProblems(in.Domain) }), sdk.NarrowWith(narrowWhois),
 				sdk.Fault(sdk.CodeInvalid, "", "The name is malformed; found before anything is sent."),
 				sdk.Fault(sdk.CodeNotFound, "", "The registry does not know the name (404); with missing_ok this is an answer with found false."),
 				sdk.Example("a registration", map[string]any{"domain": "example.com"}, sdk.Value(registrationOutput)),
@@ -73,16 +72,6 @@ func options(own ...sdk.ActionOption) []sdk.ActionOption {
 		sdk.Fault(sdk.CodeUnavailable, "", "No connection, or the service failed (5xx)."),
 		sdk.Fault(sdk.CodeUnexpectedResponse, "", "The answer is no JSON, cut short or of another shape."),
 	)
-}
-
-// checkConfig refuses a base_url with the path prefix that the plugin adds
-// itself (I-01); the SDK has checked the rest.
-func checkConfig(config Config) []sdk.Problem {
-	if strings.HasSuffix(config.BaseURL, "/api/v1") {
-		return []sdk.Problem{sdk.Problemf("/base_url", "must not end in /api/v1").
-			WithDetail("write it without /api/v1: the plugin adds it")}
-	}
-	return nil
 }
 
 // checkConnection asks for the caller's own address and shows it as the account:

@@ -30,10 +30,7 @@ type registration struct {
 // whois returns action netinfo.whois. now is read after the answer has come.
 func whois(now func() time.Time) func(*sdk.Call[Config], WhoisInput) (sdk.Value, error) {
 	return func(c *sdk.Call[Config], in WhoisInput) (sdk.Value, error) {
-		domain, problem := checkDomain(in.Domain)
-		if problem != nil {
-			return nil, sdk.Invalid(problem.Pointer, "%s", problem.Summary).WithHint("%s", problem.Detail)
-		}
+		domain := plainDomain(in.Domain)
 		found, err := get(c, "/domain", nil, "whois", domain)
 		if in.MissingOK && unregistered(err) {
 			fields, _ := sdk.ReadMembers(missing)
@@ -102,8 +99,4 @@ func parseTimestamp(text string) (time.Time, bool) {
 		}
 	}
 	return time.Time{}, false
-}
-
-func whoisProblems(in WhoisInput, unknown []string) []sdk.Problem {
-	return domainProblems(in.Domain, unknown)
 }
