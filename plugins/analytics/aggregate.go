@@ -47,20 +47,17 @@ type aggregateOutput struct {
 
 // aggregate is action analytics.aggregate. The rows are passed on in the service's
 // order; see rowReader for what happens to them (N-36, N-37).
-func aggregate(c *sdk.Call[Config], in AggregateInput) (sdk.Value, error) {
+func aggregate(c *sdk.Call[Config], in AggregateInput) (aggregateOutput, error) {
 	query, err := aggregateQuery(in)
 	if err != nil {
-		return nil, err
+		return aggregateOutput{}, err
 	}
 	response, err := get(c, siteOf(in), "/aggregations", query)
 	if err != nil {
-		return nil, err
+		return aggregateOutput{}, err
 	}
 	rows, err := newRowReader(in).rows(response)
-	if err != nil {
-		return nil, err
-	}
-	return encode(aggregateOutput{Rows: rows, Count: len(rows)})
+	return aggregateOutput{Rows: rows, Count: len(rows)}, err
 }
 
 // siteOf returns the site that a report is about, as far as the input says.
@@ -77,14 +74,8 @@ func siteOf(in AggregateInput) string {
 // aggregateQuery writes the parameters: what is not given is omitted (N-24), and
 // neither timezone (N-25) nor date_zone is ever sent.
 func aggregateQuery(in AggregateInput) (url.Values, error) {
-	from, problem := readDate("/date_from", in.DateFrom, in.DateZone)
-	if problem == nil {
-		in.DateFrom = from
-		in.DateTo, problem = readDate("/date_to", in.DateTo, in.DateZone)
-	}
-	if problem != nil {
-		return nil, sdk.Invalid(problem.Pointer, "%s", problem.Summary).WithHint("%s", problem.Detail)
-	}
+	in.DateFrom, _ = readDate("/date_from", in.DateFrom, in.DateZone) // dateProblems has seen both
+	in.DateTo, _ = readDate("/date_to", in.DateTo, in.DateZone)
 	query := url.Values{}
 	for name, text := range map[string]string{
 		"entity": in.Entity, "entity_id": in.EntityID, "site_id": in.SiteID, "entity_name": in.EntityName,

@@ -29,7 +29,7 @@ func get(c *sdk.Call[Config], site, path string, query url.Values) (*sdk.Respons
 	if err != nil {
 		return nil, err
 	}
-	response, err := c.HTTP().WithPath("/v1").WithBearer(credential).Get(path, query)
+	response, err := c.HTTP().WithBearer(credential).Get(path, query)
 	var refused *sdk.Error
 	if errors.As(err, &refused) && refused.Hint == "" && (refused.Code == sdk.CodeUnauthorized || refused.Code == sdk.CodeForbidden) {
 		return nil, refused.WithHint("%s", permissionHint(site))

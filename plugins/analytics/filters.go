@@ -8,21 +8,17 @@ import (
 
 // filterProblems checks property and operator of each filter (N-19, N-31, N-32).
 // The patterns of matching are not looked at: their dialect is not shown (N-34).
-func filterProblems(in AggregateInput, unknown unknowns) []sdk.Problem {
+func filterProblems(in AggregateInput, unknown []string) []sdk.Problem {
 	var problems []sdk.Problem
 	for i, filter := range in.Filters {
-		pointer := at("/filters", i)
-		if unknown.covers(pointer) || unknown.covers(pointer+"/property") {
-			continue
-		}
-		if p := filterProblem(filter, pointer); p != nil {
-			problems = append(problems, *p)
+		if pointer := sdk.Pointer("filters", i); !sdk.IsUnknown(unknown, pointer+"/property") {
+			problems = append(problems, filterProblem(filter, pointer)...)
 		}
 	}
 	return problems
 }
 
-func filterProblem(filter Filter, pointer string) *sdk.Problem {
+func filterProblem(filter Filter, pointer string) []sdk.Problem {
 	switch {
 	case slices.Contains(textProperties, filter.Property):
 		return nil
@@ -30,14 +26,11 @@ func filterProblem(filter Filter, pointer string) *sdk.Problem {
 		if slices.Contains([]string{"is", "is not", ""}, filter.Operator) { // "" is not known yet
 			return nil
 		}
-		p := sdk.Problemf(pointer+"/operator", "`%s` allows `is` and `is not` only", filter.Property).
-			WithDetail("use several filters with `is not`, or one with `is`")
-		return &p
+		return []sdk.Problem{sdk.Problemf(pointer+"/operator", "`%s` allows `is` and `is not` only", filter.Property).
+			WithDetail("use several filters with `is not`, or one with `is`")}
 	case filter.Property == "keyword":
-		p := sdk.Problemf(pointer+"/property", "`keyword` can be grouped by, not filtered on").WithDetail("filter on utm_term, or group by keyword")
-		return &p
+		return []sdk.Problem{sdk.Problemf(pointer+"/property", "`keyword` can be grouped by, not filtered on").WithDetail("filter on utm_term, or group by keyword")}
 	}
-	p := sdk.Problemf(pointer+"/property", "%q is no property to filter on", filter.Property).
-		WithDetail("%s", suggestion(filter.Property, properties()))
-	return &p
+	return []sdk.Problem{sdk.Problemf(pointer+"/property", "%q is no property to filter on", filter.Property).
+		WithDetail("%s", suggestion(filter.Property, properties()))}
 }

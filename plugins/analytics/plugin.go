@@ -7,7 +7,6 @@
 package analytics
 
 import (
-	"strings"
 	"time"
 
 	"github.com/flowrun/flowrun/sdk"
@@ -35,7 +34,7 @@ func New() *sdk.Plugin { return NewWith(Options{Now: time.Now}) }
 // the service's document shows no rate limit (N-44).
 func NewWith(o Options) *sdk.Plugin {
 	return sdk.New("analytics", Version, "Reports over page views and events of a site, and its current visitors.",
-		sdk.ValidateConfig(checkConfig),
+		sdk.PathPrefix("/v1"), // N-01
 		sdk.CheckConnection(checkConnection),
 		sdk.Read("aggregate", aggregateDoc, aggregate,
 			options(sdk.Output(aggregateSchema()), sdk.ValidateWith(aggregateProblems(o.Now)), sdk.NarrowWith(narrowAggregate),
@@ -71,16 +70,6 @@ func options(own ...sdk.ActionOption) []sdk.ActionOption {
 		sdk.Fault(sdk.CodeUnavailable, "", "No connection, or the service failed (5xx)."),
 		sdk.Fault(sdk.CodeUnexpectedResponse, "", "The answer is no JSON, cut short or of another shape."),
 	)
-}
-
-// checkConfig refuses a base_url with the path prefix that the plugin adds
-// itself (N-01); the SDK has checked the rest.
-func checkConfig(config Config) []sdk.Problem {
-	if strings.HasSuffix(config.BaseURL, "/v1") {
-		return []sdk.Problem{sdk.Problemf("/base_url", "must not end in /v1").
-			WithDetail("write it without /v1: the plugin adds it")}
-	}
-	return nil
 }
 
 // checkConnection makes sure that there is a token. No request can try it: every

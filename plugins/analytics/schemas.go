@@ -3,6 +3,8 @@ package analytics
 import (
 	"encoding/json"
 	"slices"
+
+	"github.com/flowrun/flowrun/sdk"
 )
 
 // node is a JSON Schema under construction; its keys are written in their
@@ -48,18 +50,17 @@ func reportSchema(row node) json.RawMessage {
 // takes it with a warning, and an expression that meets it fails. While it is not
 // known whether numeric is set, a value may be either.
 func narrowAggregate(in AggregateInput, unknown []string) json.RawMessage {
-	u := unknowns(unknown)
 	for _, shaping := range []string{"/aggregates", "/field_grouping", "/date_grouping"} {
-		if u.touches(shaping) && (in.Numeric || u.covers("/numeric")) {
+		if sdk.IsUnknown(unknown, shaping) && (in.Numeric || sdk.IsUnknown(unknown, "/numeric")) {
 			return nil
 		}
-		if u.touches(shaping) {
+		if sdk.IsUnknown(unknown, shaping) {
 			return reportSchema(node{"type": "object", "additionalProperties": node{"type": "string"}})
 		}
 	}
 	properties, required := node{}, slices.Concat(in.Aggregates, in.FieldGrouping)
 	for _, name := range in.Aggregates {
-		properties[name] = aggregateValue(name, in.Numeric, u.covers("/numeric"))
+		properties[name] = aggregateValue(name, in.Numeric, sdk.IsUnknown(unknown, "/numeric"))
 	}
 	for _, name := range in.FieldGrouping {
 		properties[name] = node{"type": "string", "description": "Grouping field. Empty where the service has no value."}
@@ -118,7 +119,7 @@ func listSchema(doc string, texts ...string) node {
 
 // narrowVisitors says whether the lists are there.
 func narrowVisitors(in VisitorsInput, unknown []string) json.RawMessage {
-	if unknowns(unknown).covers("/detailed") {
+	if sdk.IsUnknown(unknown, "/detailed") {
 		return nil
 	}
 	return visitorsSchema(in.Detailed, in.Detailed)

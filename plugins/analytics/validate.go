@@ -17,21 +17,25 @@ var sortGrammar = regexp.MustCompile(`^([a-z_]+):(?:asc|desc)$`)
 // known before a request. What the schema says is checked before.
 func aggregateProblems(now func() time.Time) func(AggregateInput, []string) []sdk.Problem {
 	return func(in AggregateInput, unknown []string) []sdk.Problem {
-		u := unknowns(unknown)
 		return slices.Concat(
-			entityProblems(in, u),
-			requestedProblems(in, u),
-			groupingProblems(in, u),
-			sortProblems(in, u),
-			dateProblems(in, u, now),
-			filterProblems(in, u),
+			entityProblems(in, unknown),
+			requestedProblems(in, unknown),
+			groupingProblems(in, unknown),
+			sortProblems(in, unknown),
+			dateProblems(in, unknown, now),
+			filterProblems(in, unknown),
 		)
 	}
 }
 
+// isGiven reports whether an input stands there, known or not.
+func isGiven(unknown []string, pointer, text string) bool {
+	return text != "" || sdk.IsUnknown(unknown, pointer)
+}
+
 // entityProblems checks how the entity is named (N-06 to N-08).
-func entityProblems(in AggregateInput, unknown unknowns) []sdk.Problem {
-	id, site, name := unknown.given("/entity_id", in.EntityID), unknown.given("/site_id", in.SiteID), unknown.given("/entity_name", in.EntityName)
+func entityProblems(in AggregateInput, unknown []string) []sdk.Problem {
+	id, site, name := isGiven(unknown, "/entity_id", in.EntityID), isGiven(unknown, "/site_id", in.SiteID), isGiven(unknown, "/entity_name", in.EntityName)
 	switch in.Entity {
 	case entityPageview:
 		return pageviewProblems(id, site, name)
@@ -75,14 +79,14 @@ func eventProblems(id, site, name bool) []sdk.Problem {
 
 // requestedProblems checks the aggregates: those of the entity, each once (N-09
 // to N-11).
-func requestedProblems(in AggregateInput, unknown unknowns) []sdk.Problem {
-	problems := repeats("/aggregates", in.Aggregates, unknown)
+func requestedProblems(in AggregateInput, unknown []string) []sdk.Problem {
+	problems := repeats("aggregates", in.Aggregates, unknown)
 	if in.Entity == "" {
 		return problems
 	}
 	known := aggregatesOf(in.Entity)
 	for i, name := range in.Aggregates {
-		if pointer := at("/aggregates", i); !unknown.covers(pointer) && !slices.Contains(known, name) {
+		if pointer := sdk.Pointer("aggregates", i); !sdk.IsUnknown(unknown, pointer) && !slices.Contains(known, name) {
 			problems = append(problems, sdk.Problemf(pointer, "`%s` is no aggregate of `entity: %s`", name, in.Entity).
 				WithDetail("it has %s", strings.Join(known, ", ")))
 		}
@@ -91,10 +95,10 @@ func requestedProblems(in AggregateInput, unknown unknowns) []sdk.Problem {
 }
 
 // repeats refuses a name that stands twice in a list.
-func repeats(list string, names []string, unknown unknowns) []sdk.Problem {
+func repeats(list string, names []string, unknown []string) []sdk.Problem {
 	var problems []sdk.Problem
 	for i, name := range names {
-		if pointer := at(list, i); !unknown.covers(pointer) && slices.Contains(names[:i], name) {
+		if pointer := sdk.Pointer(list, i); !sdk.IsUnknown(unknown, pointer) && slices.Contains(names[:i], name) {
 			problems = append(problems, sdk.Problemf(pointer, "`%s` is there twice", name).WithDetail("name it once"))
 		}
 	}
@@ -103,12 +107,12 @@ func repeats(list string, names []string, unknown unknowns) []sdk.Problem {
 
 // groupingProblems checks the fields to group by (N-17, N-18) and warns of a
 // report that may be very long (N-27).
-func groupingProblems(in AggregateInput, unknown unknowns) []sdk.Problem {
-	problems := repeats("/field_grouping", in.FieldGrouping, unknown)
+func groupingProblems(in AggregateInput, unknown []string) []sdk.Problem {
+	problems := repeats("field_grouping", in.FieldGrouping, unknown)
 	for i, name := range in.FieldGrouping {
-		pointer := at("/field_grouping", i)
+		pointer := sdk.Pointer("field_grouping", i)
 		switch {
-		case unknown.covers(pointer) || slices.Contains(groupingFields, name):
+		case sdk.IsUnknown(unknown, pointer) || slices.Contains(groupingFields, name):
 		case name == "domain":
 			problems = append(problems, sdk.Problemf(pointer, "`domain` can be filtered on, not grouped by").
 				WithDetail("group by hostname"))
@@ -116,7 +120,7 @@ func groupingProblems(in AggregateInput, unknown unknowns) []sdk.Problem {
 			problems = append(problems, sdk.Problemf(pointer, "%q is no field to group by", name).
 				WithDetail("%s", suggestion(name, groupingFields)))
 		}
-		if in.Limit == 0 && !unknown.covers("/limit") && slices.Contains(highCardinality, name) {
+		if in.Limit == 0 && !sdk.IsUnknown(unknown, "/limit") && slices.Contains(highCardinality, name) {
 			problems = append(problems, sdk.Warningf(pointer, "a report by `%s` can have very many rows", name).
 				WithDetail("set limit, and sort_by for which rows are kept"))
 		}
@@ -125,7 +129,7 @@ func groupingProblems(in AggregateInput, unknown unknowns) []sdk.Problem {
 }
 
 // sortProblems checks the grammar of sort_by and its field (N-21, N-22).
-func sortProblems(in AggregateInput, unknown unknowns) []sdk.Problem {
+func sortProblems(in AggregateInput, unknown []string) []sdk.Problem {
 	if in.SortBy == "" {
 		return nil
 	}
@@ -139,7 +143,7 @@ func sortProblems(in AggregateInput, unknown unknowns) []sdk.Problem {
 	switch {
 	case slices.Contains(fields, field):
 		return nil
-	case field == timestamp && unknown.given("/date_grouping", in.DateGrouping):
+	case field == timestamp && isGiven(unknown, "/date_grouping", in.DateGrouping):
 		return nil
 	case field == timestamp:
 		return []sdk.Problem{sdk.Problemf("/sort_by", "`timestamp` can be sorted by only with `date_grouping`").

@@ -38,29 +38,29 @@ type visitorsOutput struct {
 }
 
 // currentVisitors is action analytics.current_visitors.
-func currentVisitors(c *sdk.Call[Config], in VisitorsInput) (sdk.Value, error) {
+func currentVisitors(c *sdk.Call[Config], in VisitorsInput) (visitorsOutput, error) {
 	query := url.Values{"site_id": {in.SiteID}}
 	if in.Detailed {
 		query.Set("detailed", "true") // N-39: omitted otherwise
 	}
 	response, err := get(c, in.SiteID, "/current_visitors", query)
 	if err != nil {
-		return nil, err
+		return visitorsOutput{}, err
 	}
 	var answer visitorsAnswer
 	if err := response.JSON(&answer); err != nil {
-		return nil, err
+		return visitorsOutput{}, err
 	}
 	if !sdk.IsInteger(answer.Total) {
-		return nil, response.Fail(sdk.CodeUnexpectedResponse, "the answer has no integer `total`")
+		return visitorsOutput{}, response.Fail(sdk.CodeUnexpectedResponse, "the answer has no integer `total`")
 	}
 	output := visitorsOutput{Total: answer.Total}
 	if in.Detailed {
 		if err := output.detail(answer); err != nil {
-			return nil, response.Fail(sdk.CodeUnexpectedResponse, "%v", err)
+			return visitorsOutput{}, response.Fail(sdk.CodeUnexpectedResponse, "%v", err)
 		}
 	}
-	return encode(output)
+	return output, nil
 }
 
 // detail adds the lists of the detailed view; a missing one is empty (N-41).
