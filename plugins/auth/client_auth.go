@@ -2,11 +2,11 @@ package auth
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/flowrun/flowrun/sdk"
 )
@@ -59,7 +59,7 @@ func (p *plugin) methodsOf(c *sdk.Call[Config], e endpoint) ([]string, error) {
 		return nil, err
 	}
 	listed := found.tokenAuth
-	if e.setting == revocationEndpoint.setting {
+	if e.name == revocationEndpoint.name {
 		listed = found.revocationAuth
 	}
 	if listed == nil { // as RFC 8414 has it; servers that forgot to say so may take the other
@@ -77,10 +77,9 @@ func (p *plugin) methodsOf(c *sdk.Call[Config], e endpoint) ([]string, error) {
 	case slices.Contains(listed, authNone):
 		return []string{authNone}, nil
 	}
-	refused := sdk.Errorf(sdk.CodeUnsupported, "the issuer of connection %s takes no client secret: its metadata lists %s for the %s",
-		c.ConnectionName(), sdk.Shown(strings.Join(listed, ", "), 128), e.metadata)
-	refused.Applied = sdk.NotApplied
-	return nil, refused.WithHint("use a client of the type client_secret_basic or client_secret_post")
+	return nil, sdk.Refused(sdk.CodeUnsupported, "the issuer of connection %s takes no client secret: its metadata lists %s for the %s",
+		c.ConnectionName(), sdk.Shown(strings.Join(listed, ", "), 128), e.name).
+		WithHint("use a client of the type client_secret_basic or client_secret_post")
 }
 
 // withoutMetadata is what the service's document says: the secret in the form, but
@@ -91,7 +90,7 @@ func withoutMetadata(config Config, e endpoint) []string {
 	if config.ClientAuth == authBasic {
 		method = authBasic
 	}
-	if e.setting == deviceEndpoint.setting && method == authBody {
+	if e.name == deviceEndpoint.name && method == authBody {
 		return []string{authNone, method}
 	}
 	return []string{method}
@@ -109,7 +108,10 @@ func preferred(wanted string, methods []string) []string {
 // authenticate. A refusal of the client alone is followed by the next way; nothing
 // was done then.
 func (p *plugin) knock(c *sdk.Call[Config], d door, build func(method string) *sdk.Request, secrets ...string) (exchange, error) {
-	methods := p.remembered.first(c.Config, d.endpoint, d.methods)
+	key := rememberedKey(c.Config, d.endpoint)
+	remembered, _ := p.methods.Load(key)
+	first, _ := remembered.(string)
+	methods := preferred(first, d.methods)
 	for i, method := range methods {
 		request := build(method)
 		if method == authBasic {
@@ -117,13 +119,13 @@ func (p *plugin) knock(c *sdk.Call[Config], d door, build func(method string) *s
 		}
 		answer, err := p.do(c, request, secrets...)
 		if answer.knowsClient() {
-			p.remembered.note(c.Config, d.endpoint, method)
+			p.methods.Store(key, method)
 		}
 		if err != nil || !answer.refusesClient() || i == len(methods)-1 {
 			return answer, err
 		}
 	}
-	return exchange{}, fmt.Errorf("no way to authenticate at the %s", d.endpoint.metadata)
+	return exchange{}, fmt.Errorf("no way to authenticate at the %s", d.endpoint.name)
 }
 
 // post sends a form with the client's credentials. secrets are the parts of it
@@ -137,10 +139,7 @@ func (p *plugin) post(c *sdk.Call[Config], d door, form url.Values, secrets ...s
 // withClient adds the client's own parameters: its id, unless a Basic header
 // carries it, and its secret where the form is the place for it.
 func withClient(config Config, method string, form url.Values) url.Values {
-	full := url.Values{}
-	for name, values := range form {
-		full[name] = values
-	}
+	full := maps.Clone(form)
 	if method == authBasic || config.ClientID == "" {
 		return full
 	}
@@ -170,29 +169,7 @@ func (e exchange) knowsClient() bool {
 	return e.status != 0 && !e.refusesClient() && !e.isForeign()
 }
 
-// rememberedMethods is which way to authenticate an endpoint took, for as long as
-// the process lives. Safe for concurrent use.
-type rememberedMethods struct {
-	mu    sync.Mutex
-	known map[string]string
-}
-
+// rememberedKey names an endpoint of a connection in plugin.methods.
 func rememberedKey(config Config, e endpoint) string {
-	return strings.Join([]string{config.Issuer, config.AuthURL, config.ClientID, e.override(config), e.setting}, "\x00")
-}
-
-func (r *rememberedMethods) note(config Config, e endpoint, method string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.known == nil {
-		r.known = map[string]string{}
-	}
-	r.known[rememberedKey(config, e)] = method
-}
-
-// first puts the way that was taken before the others.
-func (r *rememberedMethods) first(config Config, e endpoint, methods []string) []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return preferred(r.known[rememberedKey(config, e)], methods)
+	return strings.Join([]string{config.Issuer, config.AuthURL, config.ClientID, e.override(config), e.name}, "\x00")
 }

@@ -55,12 +55,12 @@ func checkConfig(c Config) []sdk.Problem {
 	problems = append(problems, managementProblems(c.ManagementURL)...)
 	for i, scope := range c.Scopes {
 		if problem := scopeProblem(scope); problem != "" {
-			problems = append(problems, sdk.Problemf(pointerAt("/scopes", i), "%s", problem))
+			problems = append(problems, sdk.Problemf(sdk.Pointer("scopes", i), "%s", problem))
 		}
 	}
 	for i, host := range c.AllowHosts {
 		if !isHostEntry(host) {
-			problems = append(problems, sdk.Problemf(pointerAt("/allow_hosts", i), "must be a host or host:port").
+			problems = append(problems, sdk.Problemf(sdk.Pointer("allow_hosts", i), "must be a host or host:port").
 				WithDetail("write api.example.com, or api.example.com:8443 for one port only, without https:// and path"))
 		}
 	}

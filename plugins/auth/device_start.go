@@ -3,7 +3,6 @@ package auth
 import (
 	"errors"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -28,11 +27,8 @@ type StartOutput struct {
 func startProblems(in StartInput, unknown []string) []sdk.Problem {
 	var problems []sdk.Problem
 	for i, scope := range in.Scopes {
-		pointer := pointerAt("/scopes", i)
-		if slices.Contains(unknown, pointer) || slices.Contains(unknown, "/scopes") {
-			continue
-		}
-		if problem := scopeProblem(scope); problem != "" {
+		pointer := sdk.Pointer("scopes", i)
+		if problem := scopeProblem(scope); problem != "" && !sdk.IsUnknown(unknown, pointer) {
 			problems = append(problems, sdk.Problemf(pointer, "a scope %s", problem))
 		}
 	}

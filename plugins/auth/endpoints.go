@@ -5,26 +5,21 @@ import (
 	"errors"
 	"net/url"
 	"strings"
-	"sync"
 
 	"github.com/flowrun/flowrun/sdk"
 )
 
 // endpoint is one of the addresses of the authorization server.
 type endpoint struct {
-	setting  string // which overrides it
-	metadata string // its name in discovery metadata (A-05)
+	name     string // of the setting that overrides it, and in discovery metadata (A-05)
 	path     string // below auth_url
 	override func(Config) string
 }
 
 var (
-	deviceEndpoint = endpoint{"device_authorization_endpoint", "device_authorization_endpoint", "/device/code",
-		func(c Config) string { return c.DeviceAuthorizationEndpoint }}
-	tokenEndpoint = endpoint{"token_endpoint", "token_endpoint", "/token",
-		func(c Config) string { return c.TokenEndpoint }}
-	revocationEndpoint = endpoint{"revocation_endpoint", "revocation_endpoint", "/revoke",
-		func(c Config) string { return c.RevocationEndpoint }}
+	deviceEndpoint     = endpoint{"device_authorization_endpoint", "/device/code", func(c Config) string { return c.DeviceAuthorizationEndpoint }}
+	tokenEndpoint      = endpoint{"token_endpoint", "/token", func(c Config) string { return c.TokenEndpoint }}
+	revocationEndpoint = endpoint{"revocation_endpoint", "/revoke", func(c Config) string { return c.RevocationEndpoint }}
 )
 
 // urlOf finds the address of an endpoint: the setting of its own, else what the
@@ -40,7 +35,7 @@ func (p *plugin) urlOf(c *sdk.Call[Config], e endpoint) (address string, standar
 		if err != nil {
 			return "", false, err
 		}
-		if address := found.endpoints[e.metadata]; address != "" {
+		if address := found.endpoints[e.name]; address != "" {
 			return address, true, nil
 		}
 	}
@@ -48,7 +43,7 @@ func (p *plugin) urlOf(c *sdk.Call[Config], e endpoint) (address string, standar
 		return strings.TrimRight(c.Config.AuthURL, "/") + e.path, false, nil
 	}
 	if c.Config.Issuer != "" {
-		return "", false, lacks(c, e.setting, "the metadata of its issuer does not name one")
+		return "", false, lacks(c, e.name, "the metadata of its issuer does not name one")
 	}
 	return "", false, lacks(c, "auth_url", "it is the root of the authorization server")
 }
@@ -60,40 +55,18 @@ type issuerMetadata struct {
 	revocationAuth []string
 }
 
-// discovery keeps what issuers say of themselves for as long as the process
-// lives. Safe for concurrent use.
-type discovery struct {
-	mu    sync.Mutex
-	known map[string]*issuerMetadata
-}
-
-func (d *discovery) get(issuer string) *issuerMetadata {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.known[issuer]
-}
-
-func (d *discovery) put(issuer string, metadata *issuerMetadata) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.known == nil {
-		d.known = map[string]*issuerMetadata{}
-	}
-	d.known[issuer] = metadata
-}
-
 // discover reads the metadata of the connection's issuer: OpenID Connect
 // Discovery, and where that is not found RFC 8414.
 func (p *plugin) discover(c *sdk.Call[Config]) (*issuerMetadata, error) {
 	issuer := strings.TrimRight(c.Config.Issuer, "/")
-	if metadata := p.discovery.get(issuer); metadata != nil {
-		return metadata, nil
+	if metadata, ok := p.issuers.Load(issuer); ok {
+		return metadata.(*issuerMetadata), nil
 	}
 	found, err := p.readMetadata(c)
 	if err != nil {
 		return nil, err
 	}
-	p.discovery.put(issuer, found)
+	p.issuers.Store(issuer, found)
 	return found, nil
 }
 
@@ -144,14 +117,14 @@ func (p *plugin) metadata(c *sdk.Call[Config], issuer, address string) (*issuerM
 	}
 	for _, e := range []endpoint{deviceEndpoint, tokenEndpoint, revocationEndpoint} {
 		var text string
-		if json.Unmarshal(document[e.metadata], &text) != nil || text == "" {
+		if json.Unmarshal(document[e.name], &text) != nil || text == "" {
 			continue
 		}
 		u, err := url.Parse(text)
 		if err != nil || u.Host == "" || u.User != nil || !isSafe(u) {
-			return nil, response.Fail(sdk.CodeUnexpectedResponse, "the metadata's `%s` is no https URL", e.metadata)
+			return nil, response.Fail(sdk.CodeUnexpectedResponse, "the metadata's `%s` is no https URL", e.name)
 		}
-		found.endpoints[e.metadata] = text
+		found.endpoints[e.name] = text
 	}
 	return found, nil
 }

@@ -1,10 +1,6 @@
 package auth
 
-import (
-	"strconv"
-
-	"github.com/flowrun/flowrun/sdk"
-)
+import "github.com/flowrun/flowrun/sdk"
 
 // lacks is the error of an action whose connection has not a setting that it
 // needs. Nothing was sent.
@@ -18,6 +14,3 @@ func loginRequired(c *sdk.Call[Config], reason, format string, args ...any) *sdk
 	return sdk.AuthRequired(format, args...).WithReason(reason).
 		WithHint("log in with: flowrun connections login %s", c.ConnectionName())
 }
-
-// pointerAt is the JSON Pointer of an item of a list.
-func pointerAt(list string, i int) string { return list + "/" + strconv.Itoa(i) }

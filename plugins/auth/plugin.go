@@ -11,6 +11,7 @@ package auth
 import (
 	"crypto/rand"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/flowrun/flowrun/sdk"
@@ -27,10 +28,12 @@ type Options struct {
 
 // plugin is what all actions share. Safe for concurrent use.
 type plugin struct {
-	now        func() time.Time
-	random     io.Reader
-	discovery  discovery
-	remembered rememberedMethods
+	now    func() time.Time
+	random io.Reader
+
+	// for as long as the process lives
+	issuers sync.Map // issuer -> *issuerMetadata, what it says of itself
+	methods sync.Map // rememberedKey -> the way to authenticate that the endpoint took
 }
 
 // New returns the plugin with the real clock.

@@ -35,20 +35,20 @@ var ownHeaders = []string{
 
 func resourceProblems(in ResourceInput, unknown []string) []sdk.Problem {
 	var problems []sdk.Problem
-	if !slices.Contains(unknown, "/url") {
+	if !sdk.IsUnknown(unknown, "/url") {
 		if problem := resourceURLProblem(in.URL); problem != "" {
 			problems = append(problems, sdk.Problemf("/url", "%s", problem))
 		}
 	}
 	for name, value := range in.Headers {
-		pointer := "/headers/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+		pointer := sdk.Pointer("headers", name)
 		switch {
-		case !isHeaderName(name):
+		case !sdk.IsHeaderName(name):
 			problems = append(problems, sdk.Problemf(pointer, "is no name of a header"))
 		case slices.Contains(ownHeaders, strings.ToLower(name)):
 			problems = append(problems, sdk.Problemf(pointer, "%s is not yours to set", strings.ToLower(name)).
 				WithDetail("the token goes where token_in says"))
-		case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+		case !sdk.IsHeaderValue(value):
 			problems = append(problems, sdk.Problemf(pointer, "must not hold control characters"))
 		}
 	}
@@ -78,13 +78,6 @@ func resourceURLProblem(text string) string {
 		return "must not hold access_token: the connection's own token is sent, see token_in"
 	}
 	return ""
-}
-
-// isHeaderName reports whether a text is a token of RFC 9110.
-func isHeaderName(name string) bool {
-	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
-		return r <= ' ' || r > '~' || strings.ContainsRune("()<>@,;:\\\"/[]?={}", r)
-	})
 }
 
 // resourceGet is action auth.resource_get: one GET with the access token in

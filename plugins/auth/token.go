@@ -110,9 +110,8 @@ func (p *plugin) withoutRefresh(c *sdk.Call[Config], stale *sdk.Token, request s
 	}
 	switch {
 	case left > 0 && request.Force:
-		failure := sdk.Errorf(sdk.CodeUnsupported, "connection %s has no refresh token: its login can't be renewed", c.ConnectionName())
-		failure.Applied = sdk.NotApplied
-		return nil, failure.WithHint("log in again before it ends: flowrun connections login %s", c.ConnectionName())
+		return nil, sdk.Refused(sdk.CodeUnsupported, "connection %s has no refresh token: its login can't be renewed", c.ConnectionName()).
+			WithHint("log in again before it ends: flowrun connections login %s", c.ConnectionName())
 	case left > 0:
 		// it ends sooner than asked for, and the host gives it all the same, or a
 		// service has refused it, which may have been a proxy's word: it is kept
@@ -143,8 +142,7 @@ func (p *plugin) renew(c *sdk.Call[Config], stale *sdk.Token) (*sdk.Token, error
 		return nil, refreshRefusal(c, answer)
 	}
 	if problem := answer.tokenProblem(); problem != "" {
-		failure := answer.fail(sdk.CodeUnexpectedResponse, "the answer is no token: %s", problem)
-		return nil, failure
+		return nil, answer.fail(sdk.CodeUnexpectedResponse, "the answer is no token: %s", problem)
 	}
 	return answer.tokenOf(p.now(), grantOf(stale.Extra)), nil
 }

@@ -12,9 +12,9 @@ func invitationActions() []sdk.Part {
 		sdk.Read("invitations_list", "All pending invitations of a workspace, for all its members. The list has no pages.", listInvitations,
 			options(sdk.Example("one workspace", example{"workspace_id": 40317}, sdk.Value(invitationsOutput)))...),
 		sdk.Idempotent("invitation_accept", "Accepts an invitation on behalf of the user whose credential it is.", answerInvitation("accept"),
-			options(sdk.ValidateWith(codeProblems), sdk.Example("the code of an e-mail", example{"invite_code": "CODE-FROM-THE-MAIL"}, sdk.Value(invitationOutput)))...),
+			options(sdk.ValidateField("/invite_code", codeProblems), sdk.Example("the code of an e-mail", example{"invite_code": "CODE-FROM-THE-MAIL"}, sdk.Value(invitationOutput)))...),
 		sdk.Idempotent("invitation_reject", "Rejects an invitation on behalf of the user whose credential it is.", answerInvitation("reject"),
-			options(sdk.ValidateWith(codeProblems), sdk.Example("the code of an e-mail", example{"invite_code": "CODE-FROM-THE-MAIL"}, sdk.Value(invitationOutput)))...),
+			options(sdk.ValidateField("/invite_code", codeProblems), sdk.Example("the code of an e-mail", example{"invite_code": "CODE-FROM-THE-MAIL"}, sdk.Value(invitationOutput)))...),
 	}
 }
 

@@ -66,7 +66,7 @@ func summaryProblems(in SummaryInput, unknown []string) []sdk.Problem {
 		pointer string
 		value   *string
 	}{{"/since", in.Since}, {"/until", in.Until}} {
-		if bound.value == nil || !known(unknown, bound.pointer) || isDateTime(*bound.value) {
+		if bound.value == nil || sdk.IsUnknown(unknown, bound.pointer) || isDateTime(*bound.value) {
 			continue
 		}
 		problems = append(problems, sdk.Problemf(bound.pointer, "must be a date and time such as 2026-01-31T09:00:00, with or without an offset").

@@ -79,21 +79,18 @@ func byDueDateProblems(in CompletedInput, unknown []string) []sdk.Problem {
 
 func (in CompletedInput) problems(unknown []string, limit rangeLimit) []sdk.Problem {
 	var problems []sdk.Problem
-	if known(unknown, "/since") && known(unknown, "/until") {
+	if !sdk.IsUnknown(unknown, "/since") && !sdk.IsUnknown(unknown, "/until") {
 		problems = append(problems, limit.problems(in.Since, in.Until)...)
 	}
 	for _, id := range []struct {
 		pointer string
 		value   *string
 	}{{"/project_id", in.ProjectID}, {"/section_id", in.SectionID}, {"/parent_id", in.ParentID}} {
-		if id.value == nil || !known(unknown, id.pointer) {
-			continue
-		}
-		if problem := placeholder(id.pointer, *id.value); problem != nil {
-			problems = append(problems, *problem)
+		if id.value != nil && !sdk.IsUnknown(unknown, id.pointer) {
+			problems = append(problems, placeholder(id.pointer, *id.value)...)
 		}
 	}
-	if in.FilterLang != nil && in.FilterQuery == nil && known(unknown, "/filter_query") && known(unknown, "/filter_lang") {
+	if in.FilterLang != nil && in.FilterQuery == nil && !sdk.IsUnknown(unknown, "/filter_query") && !sdk.IsUnknown(unknown, "/filter_lang") {
 		problems = append(problems, sdk.Warningf("/filter_lang", "has no effect without `filter_query`").
 			WithDetail("it says in which language filter_query is written"))
 	}

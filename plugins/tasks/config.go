@@ -3,7 +3,6 @@ package tasks
 import (
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/flowrun/flowrun/sdk"
 )
@@ -24,26 +23,21 @@ var taken = []string{
 	"Proxy-Authorization", "Range", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "User-Agent",
 }
 
-// checkConfig refuses a base_url with the path prefix that the plugin adds
-// itself (T-01), and credentials that no header can carry; the SDK has checked
-// the rest.
+// checkConfig refuses credentials that no header can carry; the SDK has checked the
+// rest.
 func checkConfig(config Config) []sdk.Problem {
 	var problems []sdk.Problem
-	if strings.HasSuffix(config.BaseURL, "/api/v1") {
-		problems = append(problems, sdk.Problemf("/base_url", "must not end in /api/v1").
-			WithDetail("write it without /api/v1: the plugin adds it"))
-	}
 	switch {
-	case !isHeaderName(config.AuthHeader):
+	case !sdk.IsHeaderName(config.AuthHeader):
 		problems = append(problems, sdk.Problemf("/auth_header", "is no name of a header").WithDetail("write a name such as Authorization"))
 	case slices.Contains(taken, http.CanonicalHeaderKey(config.AuthHeader)):
 		problems = append(problems, sdk.Problemf("/auth_header", "must not be %s", http.CanonicalHeaderKey(config.AuthHeader)).
 			WithDetail("that header has another meaning; write a name such as Authorization"))
 	}
-	if !isHeaderText(config.AuthPrefix) {
+	if !sdk.IsHeaderValue(config.AuthPrefix) {
 		problems = append(problems, sdk.Problemf("/auth_prefix", "must not hold line breaks or control characters"))
 	}
-	if !isHeaderText(config.Token) {
+	if !sdk.IsHeaderValue(config.Token) {
 		problems = append(problems, sdk.Problemf("/token", "must not hold line breaks or control characters").
 			WithDetail("store it again without a line break at its end"))
 	}
@@ -51,19 +45,4 @@ func checkConfig(config Config) []sdk.Problem {
 		problems = append(problems, sdk.Problemf("/stored_token", "must not be set beside token_from").WithDetail("keep one of them"))
 	}
 	return problems
-}
-
-// isHeaderName reports whether name is a token of RFC 9110.
-func isHeaderName(name string) bool {
-	for _, c := range []byte(name) {
-		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
-			return false
-		}
-	}
-	return name != ""
-}
-
-// isHeaderText reports whether a header can carry text.
-func isHeaderText(text string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }

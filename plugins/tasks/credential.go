@@ -22,7 +22,7 @@ func authorized(c *sdk.Call[Config], use credentialUse) (*sdk.HTTPClient, error)
 	if err != nil {
 		return nil, err
 	}
-	client := c.HTTP().WithPath("/api/v1")
+	client := c.HTTP()
 	switch {
 	case token != "":
 		return client.WithHeader(c.Config.AuthHeader, c.Config.AuthPrefix+token), nil
@@ -54,9 +54,8 @@ func noStoredToken(c *sdk.Call[Config], stale *sdk.Token) error {
 		return sdk.AuthRequired("connection %s has no token stored under %q", c.ConnectionName(), name).
 			WithHint("run tasks.migrate_personal_token with store_as: %s on this connection, or take the setting stored_token out", name)
 	}
-	failure := sdk.Errorf(sdk.CodeUnauthorized, "the token that connection %s has stored under %q is expired or was refused by the service", c.ConnectionName(), name)
-	failure.Applied = sdk.NotApplied
-	return failure.WithHint("get a new one with tasks.migrate_personal_token, or replace the setting stored_token by token")
+	return sdk.Refused(sdk.CodeUnauthorized, "the token that connection %s has stored under %q is expired or was refused by the service", c.ConnectionName(), name).
+		WithHint("get a new one with tasks.migrate_personal_token, or replace the setting stored_token by token")
 }
 
 func noCredential(c *sdk.Call[Config]) error {

@@ -80,17 +80,11 @@ func answerInvitation(verb string) func(*sdk.Call[Config], CodeInput) (Invitatio
 
 // codeProblems refuses codes that no path can carry (T-10) and placeholders
 // (T-04).
-func codeProblems(in CodeInput, unknown []string) []sdk.Problem {
-	if !known(unknown, "/invite_code") || in.InviteCode == "" {
-		return nil
-	}
+func codeProblems(in CodeInput) []sdk.Problem {
 	if in.InviteCode == "." || in.InviteCode == ".." {
 		return []sdk.Problem{sdk.Problemf("/invite_code", "must not be a dot segment").WithDetail("copy the code from the invitation's e-mail")}
 	}
-	if problem := placeholder("/invite_code", in.InviteCode); problem != nil {
-		return []sdk.Problem{*problem}
-	}
-	return nil
+	return placeholder("/invite_code", in.InviteCode)
 }
 
 // inviteUsers is action tasks.users_invite (E6, T-31).

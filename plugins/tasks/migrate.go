@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,7 +51,7 @@ func (s *service) migrate(c *sdk.Call[Config], in MigrateInput) (MigrateOutput, 
 	}})
 	switch {
 	case !sent && err == nil:
-		return MigrateOutput{}, sdk.NotSent(sdk.Errorf(sdk.CodeInternal, "the host gave no place to store a token under %q", in.StoreAs))
+		return MigrateOutput{}, sdk.Refused(sdk.CodeInternal, "the host gave no place to store a token under %q", in.StoreAs)
 	case !sent:
 		return MigrateOutput{}, sdk.NotSent(err)
 	case answer == nil:
@@ -77,14 +79,8 @@ func requestMigration(client *sdk.HTTPClient, body sdk.Object) (sdk.Value, error
 	return answer, sdk.WithoutBody(err)
 }
 
-// tokenNames are the usual names of an access token and of what belongs to it,
-// in lower case without - and _.
-var (
-	tokenNames   = []string{"accesstoken", "token", "oauthtoken", "oauthaccesstoken", "apitoken"}
-	refreshNames = []string{"refreshtoken"}
-	typeNames    = []string{"tokentype"}
-	expiryNames  = []string{"expiresin"}
-)
+// tokenNames are the usual names of an access token, in lower case without - and _.
+var tokenNames = []string{"accesstoken", "token", "oauthtoken", "oauthaccesstoken", "apitoken"}
 
 // findToken looks for a token at the top of the answer, then one level below:
 // best effort, since the answer's shape is not documented. nil = none found.
@@ -100,7 +96,7 @@ func findToken(answer sdk.Value, now time.Time) *sdk.Token {
 	if token := tokenOf(fields, now); token != nil {
 		return token
 	}
-	for _, name := range sortedNames(fields) {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		var inner map[string]json.RawMessage
 		if json.Unmarshal(fields[name], &inner) != nil {
 			continue
@@ -113,14 +109,14 @@ func findToken(answer sdk.Value, now time.Time) *sdk.Token {
 }
 
 func tokenOf(fields map[string]json.RawMessage, now time.Time) *sdk.Token {
-	access := textOf(fields, tokenNames)
+	access := textOf(fields, tokenNames...)
 	if access == "" {
 		return nil
 	}
-	token := &sdk.Token{AccessToken: access, RefreshToken: textOf(fields, refreshNames), TokenType: textOf(fields, typeNames)}
-	for _, name := range sortedNames(fields) {
+	token := &sdk.Token{AccessToken: access, RefreshToken: textOf(fields, "refreshtoken"), TokenType: textOf(fields, "tokentype")}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		var seconds float64
-		if plainName(name) == expiryNames[0] && json.Unmarshal(fields[name], &seconds) == nil && seconds > 0 && seconds < maxLifetime.Seconds() {
+		if plainName(name) == "expiresin" && json.Unmarshal(fields[name], &seconds) == nil && seconds > 0 && seconds < maxLifetime.Seconds() {
 			token.ExpiresAt = now.Add(time.Duration(seconds * float64(time.Second)))
 		}
 	}
@@ -132,9 +128,9 @@ func tokenOf(fields map[string]json.RawMessage, now time.Time) *sdk.Token {
 const maxLifetime = 100 * 365 * 24 * time.Hour
 
 // textOf returns the first field with one of these names that holds text.
-func textOf(fields map[string]json.RawMessage, names []string) string {
+func textOf(fields map[string]json.RawMessage, names ...string) string {
 	for _, want := range names {
-		for _, name := range sortedNames(fields) {
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
 			var text string
 			if plainName(name) == want && json.Unmarshal(fields[name], &text) == nil && text != "" {
 				return text

@@ -36,6 +36,7 @@ func New() *sdk.Plugin { return NewWith(Options{Now: time.Now}) }
 func NewWith(o Options) *sdk.Plugin {
 	s := &service{now: o.Now, origins: newOrigins()}
 	parts := []sdk.Part{
+		sdk.PathPrefix("/api/v1"), // T-01
 		sdk.ValidateConfig(checkConfig),
 		sdk.CheckConnection(checkConnection),
 	}

@@ -2,7 +2,9 @@ package tasks
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -167,7 +169,7 @@ func TestPluginIsSound(t *testing.T) {
 			t.Fatalf("the schemas of %s can't be read", a.GetName())
 		}
 		got[a.GetName()] = []string{
-			strings.TrimPrefix(a.GetEffect().String(), "EFFECT_"), strings.Join(sortedNames(input.Properties), " "), strings.Join(sortedNames(out.Properties), " "),
+			strings.TrimPrefix(a.GetEffect().String(), "EFFECT_"), strings.Join(slices.Sorted(maps.Keys(input.Properties)), " "), strings.Join(slices.Sorted(maps.Keys(out.Properties)), " "),
 		}
 		if len(a.GetExamples()) == 0 || len(a.GetFaults()) < 3 || a.GetDoc() == "" {
 			t.Errorf("action %s lacks examples, faults or doc", a.GetName())
