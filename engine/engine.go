@@ -260,7 +260,7 @@ func (e *Engine) Vitals() (*vitals.Vitals, error) {
 		Active: e.Active(), Busy: e.Busy(), InFlight: e.InFlight(),
 		Runs: census.Runs, Store: e.StoreStats(), Writes: e.store.Stats().Ops,
 		Usage:    vitals.StoreUsage{File: usage.FileBytes, Free: usage.FreeBytes, Max: usage.MaxBytes, DiskFree: usage.DiskFree, DiskTotal: usage.DiskTotal},
-		Pressure: int(e.store.Pressure().Level),
+		Pressure: int(e.store.Pressure().Level), Triggers: states,
 	}
 	if backup := e.LastBackup(); backup != nil {
 		v.Backup = backup.At
@@ -270,9 +270,6 @@ func (e *Engine) Vitals() (*vitals.Vitals, error) {
 		v.Plugins = append(v.Plugins, vitals.Plugin{
 			Name: name, PID: status.PID, State: string(status.State), InFlight: status.InFlight, Starts: status.Starts, Crashes: status.AllCrashes,
 		})
-	}
-	for _, s := range states {
-		v.Triggers = append(v.Triggers, vitals.Trigger{Workflow: s.Workflow, Trigger: s.Trigger, Paused: s.Paused, Failures: s.Failures})
 	}
 	return v, nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 
 	"github.com/flowrun/flowrun/engine/diag"
@@ -128,17 +127,13 @@ func (e *Engine) latest(file string, request ResumeRequest) (source []byte, dir 
 		if len(request.WithLatest) > 0 {
 			return request.WithLatest, dir, nil
 		}
-		info, err := os.Stat(path)
+		source, err = workspace.ReadWorkflowFile(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
-		case err != nil:
-			return nil, "", fmt.Errorf("read the workflow: %w", err)
-		case info.Size() > workspace.MaxWorkflowFile:
+		case errors.Is(err, fs.ErrInvalid):
 			return nil, "", &fault.InputError{Message: fmt.Sprintf("%s is larger than %d bytes", file, workspace.MaxWorkflowFile)}
-		}
-		source, err = os.ReadFile(path)
-		if err != nil {
+		case err != nil:
 			return nil, "", fmt.Errorf("read the workflow: %w", err)
 		}
 		return source, dir, nil

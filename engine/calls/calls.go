@@ -224,7 +224,7 @@ func mayRepeat(action *plan.Action, failed *runs.Error) bool {
 }
 
 func (c *Caller) once(ctx context.Context, action *plan.Action, call runs.Request, sink runs.Sink) runs.Answer {
-	waiting, admitted := c.open.whileOpen(ctx)
+	waiting, admitted := within(ctx, c.open.admission) // a stop ends what comes before a call is sent
 	defer admitted()
 	done, err := c.limiter.Acquire(waiting, action, call.Connection, func(until time.Time) {
 		if !until.IsZero() {

@@ -94,12 +94,6 @@ func (o *open) pauseBetween(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// whileOpen bounds a wait that comes before a call is sent: it ends when a stop
-// begins.
-func (o *open) whileOpen(ctx context.Context) (context.Context, context.CancelFunc) {
-	return within(ctx, o.admission)
-}
-
 // within is ctx that also ends with another.
 func within(ctx, other context.Context) (context.Context, context.CancelFunc) {
 	bounded, cancel := context.WithCancel(ctx)

@@ -27,6 +27,15 @@ func MeantOr(word string, candidates []string, lead string) Hint {
 	return DidYouMean(word, candidates).Or(Say(lead + strings.Join(candidates, ", ")))
 }
 
+// Words are words of a type of their own, such as the kinds of errors, as texts.
+func Words[T ~string](words ...T) []string {
+	texts := make([]string, len(words))
+	for i, word := range words {
+		texts[i] = string(word)
+	}
+	return texts
+}
+
 // Count is a number of things: "1 run", "3 runs".
 func Count(n int, thing string) string {
 	if n == 1 {

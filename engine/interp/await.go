@@ -199,9 +199,7 @@ func equalValues(a, b any) bool {
 		y, ok := number(b)
 		return ok && x == y
 	}
-	x, errA := schema.Encode(a)
-	y, errB := schema.Encode(b)
-	return errA == nil && errB == nil && string(x) == string(y)
+	return schema.Same(a, b)
 }
 
 func number(v any) (float64, bool) {

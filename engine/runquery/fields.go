@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -44,26 +45,22 @@ func runFields() []runField {
 		{"edited_inputs", schema.ListOf(text), func(r *runs.Run) any { return texts(r.Edited) }},
 		{"scheduled_at", moment, func(r *runs.Run) any { return schema.FixZone(r.ScheduledAt) }},
 		{"started_at", moment, func(r *runs.Run) any { return schema.FixZone(r.StartedAt) }},
-		{"finished_at", schema.Nullable(moment), func(r *runs.Run) any { return timeOrNull(r.FinishedAt) }},
+		{"finished_at", schema.Nullable(moment), func(r *runs.Run) any { return orNull(r.FinishedAt, timeValue) }},
 		{"duration_ms", integer, func(r *runs.Run) any { return int(r.DurationMS) }},
-		{"error", schema.Nullable(errorType()), func(r *runs.Run) any { return errorValue(r.Error) }},
+		{"error", schema.Nullable(errorType()), func(r *runs.Run) any { return orNull(r.Error, errorValue) }},
 		{"plan_hash", maybe, func(r *runs.Run) any { return textOrNull(r.PlanHash) }},
 		{"latest_plan_hash", maybe, func(r *runs.Run) any { return textOrNull(r.LatestPlan) }},
-		{"concurrency", schema.Nullable(slotType()), func(r *runs.Run) any { return slotValue(r.Slot) }},
+		{"concurrency", schema.Nullable(slotType()), func(r *runs.Run) any { return orNull(r.Slot, slotValue) }},
 		{"closed", boolean, func(r *runs.Run) any { return r.Closed }},
-		{"parent", schema.Nullable(parentType()), func(r *runs.Run) any { return parentValue(r.Parent) }},
-		{"fire", schema.Nullable(fireType()), func(r *runs.Run) any { return fireValue(r.Fire) }},
+		{"parent", schema.Nullable(parentType()), func(r *runs.Run) any { return orNull(r.Parent, parentValue) }},
+		{"fire", schema.Nullable(fireType()), func(r *runs.Run) any { return orNull(r.Fire, fireValue) }},
 		{"asks", integer, func(r *runs.Run) any { return r.Asks }},
 		{"undriven", boolean, func(r *runs.Run) any { return r.Undriven }},
 	}
 }
 
 func namesOf[T ~string](values ...T) *schema.Type {
-	names := make([]string, len(values))
-	for i, value := range values {
-		names[i] = string(value)
-	}
-	return schema.EnumOf(names...)
+	return schema.EnumOf(diag.Words(values...)...)
 }
 
 func errorType() *schema.Type {
@@ -79,9 +76,6 @@ func errorType() *schema.Type {
 }
 
 func errorValue(e *runs.Error) any {
-	if e == nil {
-		return nil
-	}
 	value := map[string]any{
 		"kind": string(e.Kind), "action": textOrNull(e.Action), "step": textOrNull(e.Step), "attempt": e.Attempt, "message": e.Message,
 		"reason": textOrNull(e.Reason), "http_status": nil, "applied": textOrNull(string(e.Applied)), "pointer": textOrNull(e.Pointer),
@@ -113,9 +107,6 @@ func slotType() *schema.Type {
 }
 
 func slotValue(s *runs.Slot) any {
-	if s == nil {
-		return nil
-	}
 	return map[string]any{"key": s.Key, "limit": s.Limit, "state": textOrNull(string(s.State))}
 }
 
@@ -125,9 +116,6 @@ func parentType() *schema.Type {
 }
 
 func parentValue(p *runs.ParentStep) any {
-	if p == nil {
-		return nil
-	}
 	return map[string]any{"run": p.Run, "step": p.Step, "path": p.Path}
 }
 
@@ -145,9 +133,6 @@ func fireType() *schema.Type {
 }
 
 func fireValue(f *runs.Fire) any {
-	if f == nil {
-		return nil
-	}
 	return map[string]any{
 		"workflow": f.Workflow, "trigger": f.Trigger, "kind": string(f.Kind), "slot": schema.FixZone(f.Slot), "at": schema.FixZone(f.At),
 		"backfill": f.Backfill, "note": textOrNull(f.Note), "by": textOrNull(f.By), "from": textOrNull(f.From), "depth": f.Depth,
@@ -161,12 +146,15 @@ func textOrNull(text string) any {
 	return text
 }
 
-func timeOrNull(t *time.Time) any {
-	if t == nil {
+// orNull is the value of what a row may lack.
+func orNull[T any](part *T, value func(*T) any) any {
+	if part == nil {
 		return nil
 	}
-	return schema.FixZone(*t)
+	return value(part)
 }
+
+func timeValue(t *time.Time) any { return schema.FixZone(*t) }
 
 func labelsOf(row *runs.Run) map[string]any {
 	labels := make(map[string]any, len(row.Labels))

@@ -39,11 +39,7 @@ func (t Text) Filter(now func() time.Time) (runs.Filter, error) {
 		Workflow: t.Workflow, Status: runs.Status(t.Status), Attention: t.Attention, Query: t.Query, Limit: t.Limit, Cursor: t.Cursor, Labels: map[string]string{},
 	}
 	if t.Status != "" && !slices.Contains(runs.Statuses(), filter.Status) {
-		var all []string
-		for _, status := range runs.Statuses() {
-			all = append(all, string(status))
-		}
-		return filter, &FilterError{"status", t.Status, "is none of a run", diag.MeantOr(t.Status, all, "one of ")}
+		return filter, &FilterError{"status", t.Status, "is none of a run", diag.MeantOr(t.Status, diag.Words(runs.Statuses()...), "one of ")}
 	}
 	if t.Cursor != "" && !IsID(t.Cursor) {
 		return filter, &FilterError{Part: "cursor", Text: t.Cursor, Why: "is not the next_cursor of a list"}

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/flowrun/flowrun/engine/plan"
 )
 
 // The words of an operation path's parts: what repeats a step's call.
@@ -207,6 +209,25 @@ func ItemOf(step, loop string) (item, key, inner string) {
 		return "", "", ""
 	}
 	return step[:len(step)-len(inner)-1], plainKey(written), inner
+}
+
+// EachStep visits the steps of a workflow in file order, those of a loop behind it and
+// those of handlers last, with their paths without keys of items. visit returns whether
+// to go on below a loop.
+func EachStep(w *plan.Workflow, visit func(path string, step *plan.Step, inLoop bool) (below bool)) {
+	var list func(prefix string, steps []plan.Step, inLoop bool)
+	list = func(prefix string, steps []plan.Step, inLoop bool) {
+		for i := range steps {
+			step := &steps[i]
+			if visit(prefix+step.ID, step, inLoop) && step.Loop != nil {
+				list(prefix+step.ID+".", step.Loop.Steps, true)
+			}
+		}
+	}
+	list("", w.Steps, false)
+	list(HandlerPrefix(HandlerSuccess, 0), w.OnSuccess, false)
+	list(HandlerPrefix(HandlerFailure, 0), w.OnFailure, false)
+	list(HandlerPrefix(HandlerFinally, 0), w.Finally, false)
 }
 
 // HandlerPrefix begins the paths of a handler's steps. again is which time it runs;

@@ -85,9 +85,7 @@ func sameScalar(a, b any) bool {
 	if KindOf(a) < List && KindOf(b) < List {
 		return a == b
 	}
-	left, errA := Encode(a)
-	right, errB := Encode(b)
-	return errA == nil && errB == nil && string(left) == string(right)
+	return Same(a, b)
 }
 
 func enumTexts(values []any) []string {

@@ -118,9 +118,9 @@ func (t *Type) AcceptsNull() bool { return t.Nullable || !t.Known() || t.Kind ==
 // not: nothing is known of it.
 func (t *Type) MayBeNull() bool { return t.Nullable || t.Kind == Null }
 
-// Element returns the type of a list's elements.
+// Element returns the type of a list's elements; any where nothing is known of them.
 func (t *Type) Element() *Type {
-	if t.Elem == nil {
+	if t == nil || t.Elem == nil {
 		return Of(Any)
 	}
 	return t.Elem
@@ -128,8 +128,11 @@ func (t *Type) Element() *Type {
 
 // Field returns the type that reading the name gives: a field that may be
 // missing reads as nullable, and so does a name beyond the fields of an object
-// that allows such names. False means that the object has no such name.
+// that allows such names. False means that the object has no such name; nil has none.
 func (t *Type) Field(name string) (*Type, bool) {
+	if t == nil {
+		return nil, false
+	}
 	if i := t.fieldIndex(name); i >= 0 {
 		field := t.Fields[i]
 		if field.Required || field.Type.Secret {

@@ -62,6 +62,13 @@ func encode(b *bytes.Buffer, v any, depth int) error {
 	return nil
 }
 
+// Same reports whether two values have the same JSON form: so have 1 and 1.0.
+func Same(a, b any) bool {
+	x, errA := Encode(a)
+	y, errB := Encode(b)
+	return errA == nil && errB == nil && string(x) == string(y)
+}
+
 func encodeFloat(b *bytes.Buffer, f float64) error {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return fmt.Errorf("number %v has no JSON form", f)

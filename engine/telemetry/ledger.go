@@ -21,7 +21,7 @@ type ledger struct {
 type entry struct {
 	attempt       int
 	begun, paused bool
-	ended         map[string]struct{} // paths of its ended steps
+	ended         map[string]bool // paths of its ended steps
 }
 
 // news is what a row says that was not known before.
@@ -74,13 +74,13 @@ func (l *ledger) stepEnded(runID string, step *runs.Step) bool {
 		delete(e.ended, step.Path)
 		return false
 	}
-	if _, ok := e.ended[step.Path]; ok {
+	if e.ended[step.Path] {
 		return false
 	}
 	if e.ended == nil {
-		e.ended = map[string]struct{}{}
+		e.ended = map[string]bool{}
 	}
-	e.ended[step.Path] = struct{}{}
+	e.ended[step.Path] = true
 	return true
 }
 

@@ -194,7 +194,7 @@ func TestThePageShowsTheVitalsOfTheEngine(t *testing.T) {
 		Store: vitals.StoreStats{Commits: 10, Fsyncs: 21, Bytes: 4096}, Writes: 12,
 		Usage: vitals.StoreUsage{File: 1 << 20, Free: 4096, Max: 8 << 30, DiskFree: 5, DiskTotal: 10}, Pressure: 1, Backup: wall.at,
 		Plugins:  []vitals.Plugin{{Name: "tasks", PID: 12, InFlight: 1, Starts: 2, Crashes: 1}},
-		Triggers: []vitals.Trigger{{Workflow: "report", Trigger: "nightly", Paused: true, Failures: 3}},
+		Triggers: []runs.TriggerState{{Workflow: "report", Trigger: "nightly", Paused: true, Failures: 3}},
 	}
 	metrics := telemetry.NewMetrics(telemetry.MetricsOptions{
 		Now: wall.now, Version: "v1.2.3", Vitals: func() (*vitals.Vitals, error) { return now, nil },

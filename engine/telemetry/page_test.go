@@ -25,7 +25,7 @@ func everything(t *testing.T) *telemetry.Metrics {
 		Vitals: func() (*vitals.Vitals, error) {
 			return &vitals.Vitals{
 				Usage: vitals.StoreUsage{DiskTotal: 1}, Backup: wall.at,
-				Plugins: []vitals.Plugin{{Name: "tasks"}}, Triggers: []vitals.Trigger{{Workflow: "w", Trigger: "t"}},
+				Plugins: []vitals.Plugin{{Name: "tasks"}}, Triggers: []runs.TriggerState{{Workflow: "w", Trigger: "t"}},
 			}, nil
 		},
 	})

@@ -164,7 +164,8 @@ func (t *Traces) callSent(request *runs.Request) func(runs.Answer) {
 	}
 	now := t.options.Now()
 	parent := stepSpan(request.RunID, r.attempt, request.Step)
-	page, paged := pageOf(request)
+	page := runs.ParsePath(request.Operation).Part // an operation of a step with pages ends in it
+	paged := page != ""
 	if paged {
 		if _, begun := r.pages[request.Operation]; !begun {
 			r.pages[request.Operation] = tracedPage{step: request.Step, begun: now}
@@ -190,12 +191,6 @@ func (t *Traces) callSent(request *runs.Request) func(runs.Answer) {
 			t.endPage(request.RunID, request.Operation, ended)
 		}
 	}
-}
-
-// pageOf names the page of a call: an operation of a step with pages ends in it.
-func pageOf(request *runs.Request) (page string, paged bool) {
-	page = runs.ParsePath(request.Operation).Part
-	return page, page != ""
 }
 
 func pageSpan(runID string, attempt int, operation string) trace.SpanID {

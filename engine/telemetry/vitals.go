@@ -68,10 +68,7 @@ func (p page) runs(now *vitals.Vitals) {
 	p.gauge("flowrun_runs_active", "Runs that are driven.", float64(now.Active))
 	p.gauge("flowrun_runs_busy", "Driven runs that do more than wait for people or signals.", float64(now.Busy))
 	p.gauge("flowrun_calls_in_flight", "Calls that were sent and are not answered.", float64(now.InFlight))
-	for _, status := range []runs.Status{
-		runs.RunQueued, runs.RunRunning, runs.RunWaiting, runs.RunPaused,
-		runs.RunSucceeded, runs.RunFailed, runs.RunCanceled, runs.RunTimedOut,
-	} {
+	for _, status := range runs.Statuses() {
 		p.gauge("flowrun_runs", "Runs in the store, by status.", float64(now.Runs[status]), "status", string(status))
 	}
 }
@@ -111,7 +108,7 @@ func (p page) plugins(plugins []vitals.Plugin) {
 	}
 }
 
-func (p page) triggers(triggers []vitals.Trigger) {
+func (p page) triggers(triggers []runs.TriggerState) {
 	for _, t := range triggers {
 		p.gauge("flowrun_trigger_paused", "1 while the trigger is paused.", truth(t.Paused), "workflow", t.Workflow, "trigger", t.Trigger)
 		p.gauge("flowrun_trigger_failures", "Runs of the trigger that failed in a row.", float64(t.Failures), "workflow", t.Workflow, "trigger", t.Trigger)

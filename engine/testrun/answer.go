@@ -316,11 +316,7 @@ func appliedBy(failure *runs.Error) runs.Applied {
 }
 
 func (b *binder) kind(node *spec.Node, failure *runs.Error) {
-	kinds := make([]string, 0, 20)
-	for _, kind := range plan.ErrorKinds() {
-		kinds = append(kinds, string(kind))
-	}
-	word, _ := b.word(node, "a kind of error", kinds...)
+	word, _ := b.word(node, "a kind of error", diag.Words(plan.ErrorKinds()...)...)
 	failure.Kind = plan.ErrorKind(word)
 }
 

@@ -22,7 +22,7 @@ func bind(s *suite, workflow *plan.Workflow, steps *stepIndex) ([]testCase, diag
 		written := &s.cases[i]
 		trigger := b.trigger(written, s.shared.trigger)
 		cases = append(cases, testCase{
-			name: written.name, pos: written.pos, at: s.startOf(written), trigger: trigger.Name,
+			name: written.name, pos: written.pos, at: cmp.Or(written.at, s.shared.at, defaultAt), trigger: trigger.Name,
 			inputs:  b.inputs(written, s.shared.inputs, trigger),
 			state:   b.state(written, s.shared.state),
 			answers: b.answersOf(s.shared.answers, written.answers),
@@ -210,8 +210,8 @@ func (b *binder) wanted(c *caseNode) wanted {
 	hasStatus := false
 	b.fields(c.expect, "`expect`",
 		field{"status", func(n *spec.Node) {
-			w.status, hasStatus = b.runStatus(n), true
-			w.at = n.Pos
+			w.status, _ = b.word(n, "a status of runs", diag.Words(runs.RunSucceeded, runs.RunFailed, runs.RunPaused, runs.RunCanceled, runs.RunTimedOut, runs.RunWaiting)...)
+			w.at, hasStatus = n.Pos, true
 		}},
 		b.scalarField("paused", "why the run is paused", &w.paused),
 		field{"error", func(n *spec.Node) { b.wantedError(&w, n) }},
@@ -227,12 +227,6 @@ func (b *binder) wanted(c *caseNode) wanted {
 		w.status = string(runs.RunFailed)
 	}
 	return w
-}
-
-func (b *binder) runStatus(n *spec.Node) string {
-	word, _ := b.word(n, "a status of runs", string(runs.RunSucceeded), string(runs.RunFailed), string(runs.RunPaused),
-		string(runs.RunCanceled), string(runs.RunTimedOut), string(runs.RunWaiting))
-	return word
 }
 
 func (b *binder) wantedError(w *wanted, node *spec.Node) {
@@ -289,14 +283,8 @@ func (b *binder) wantedSteps(w *wanted, node *spec.Node) {
 }
 
 func stepStatuses() []string {
-	var words []string
-	for _, status := range []runs.StepStatus{
-		runs.StepSucceeded, runs.StepFailed, runs.StepSkipped, runs.StepBlocked, runs.StepCanceled, runs.StepUnknown,
-		runs.StepPending, runs.StepWaiting, runs.StepRunning, runs.StepRetrying,
-	} {
-		words = append(words, string(status))
-	}
-	return words
+	return diag.Words(runs.StepSucceeded, runs.StepFailed, runs.StepSkipped, runs.StepBlocked, runs.StepCanceled, runs.StepUnknown,
+		runs.StepPending, runs.StepWaiting, runs.StepRunning, runs.StepRetrying)
 }
 
 // state is what the run finds: the values of the case, of the file, then the

@@ -1,7 +1,6 @@
 package testrun
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -75,7 +74,7 @@ func walkDiff(path string, got, want any, tell func(path, line string)) {
 			return
 		}
 	}
-	if !equal(got, want) {
+	if !schema.Same(got, want) {
 		tell(path, "want "+show(want)+", got "+show(got))
 	}
 }
@@ -136,32 +135,6 @@ func diffTexts(path, got, want string, tell func(path, line string)) {
 			tell(at, "+ "+clip(a))
 		}
 	}
-}
-
-func equal(a, b any) bool {
-	x, isX := numberOf(a)
-	y, isY := numberOf(b)
-	if isX && isY {
-		return x == y
-	}
-	rawA, errA := schema.Encode(a)
-	rawB, errB := schema.Encode(b)
-	return errA == nil && errB == nil && string(rawA) == string(rawB)
-}
-
-func numberOf(v any) (string, bool) {
-	switch n := v.(type) {
-	case int:
-		return strconv.Itoa(n), true
-	case float64:
-		if n == float64(int64(n)) {
-			return strconv.FormatInt(int64(n), 10), true
-		}
-		return strconv.FormatFloat(n, 'g', -1, 64), true
-	case json.Number:
-		return n.String(), true
-	}
-	return "", false
 }
 
 // firstFalse returns the first part of a conjunction that is not true; "" when

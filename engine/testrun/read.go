@@ -1,9 +1,7 @@
 package testrun
 
 import (
-	"cmp"
 	"strings"
-	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/spec"
@@ -104,9 +102,4 @@ func (r *reader) cases(s *suite, node *spec.Node) {
 		seen[c.name] = c.pos
 		s.cases = append(s.cases, c)
 	}
-}
-
-// startOf is when a case's run is accepted.
-func (s *suite) startOf(c *caseNode) time.Time {
-	return cmp.Or(c.at, s.shared.at, defaultAt)
 }

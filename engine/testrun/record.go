@@ -212,21 +212,14 @@ func hide(value any, t *schema.Type) (any, bool) {
 	switch v := value.(type) {
 	case map[string]any:
 		for name, part := range v {
-			var inner *schema.Type
-			if t != nil {
-				inner, _ = t.Field(name)
-			}
+			inner, _ := t.Field(name)
 			hidden, ok := hide(part, inner)
 			v[name] = hidden
 			all = all && ok
 		}
 	case []any:
-		var inner *schema.Type
-		if t != nil && t.Kind == schema.List {
-			inner = t.Element()
-		}
 		for i, part := range v {
-			hidden, ok := hide(part, inner)
+			hidden, ok := hide(part, t.Element())
 			v[i] = hidden
 			all = all && ok
 		}

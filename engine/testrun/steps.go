@@ -26,7 +26,6 @@ type stepInfo struct {
 // stepIndex holds all steps of a workflow in file order, handlers last.
 type stepIndex struct {
 	workflow string // its name
-	children map[string]*plan.Workflow
 	list     []*stepInfo
 	byPath   map[string]*stepInfo
 }
@@ -34,47 +33,26 @@ type stepIndex struct {
 // templateOf returns the path of the step in the plan that a run's step is of.
 func templateOf(path string) string { return runs.ParsePath(path).Written() }
 
-func indexSteps(w *plan.Workflow) (*stepIndex, error) {
-	index := &stepIndex{workflow: w.Name, children: w.Workflows, byPath: map[string]*stepInfo{}}
+func indexSteps(w *plan.Workflow) (index *stepIndex, err error) {
+	index = &stepIndex{workflow: w.Name, byPath: map[string]*stepInfo{}}
 	actions := map[string]*plan.Action{}
 	for _, builtin := range interp.Builtins() {
 		actions[builtin.FullName()] = builtin
 	}
 	maps.Copy(actions, w.Actions)
-	for _, list := range []struct {
-		prefix string
-		steps  []plan.Step
-	}{
-		{"", w.Steps}, {runs.HandlerPrefix(runs.HandlerSuccess, 0), w.OnSuccess}, {runs.HandlerPrefix(runs.HandlerFailure, 0), w.OnFailure},
-		{runs.HandlerPrefix(runs.HandlerFinally, 0), w.Finally},
-	} {
-		if err := index.add(list.prefix, list.steps, actions, false); err != nil {
-			return nil, err
-		}
-	}
-	return index, nil
-}
-
-func (x *stepIndex) add(prefix string, steps []plan.Step, actions map[string]*plan.Action, loop bool) error {
-	for i := range steps {
-		info := &stepInfo{path: prefix + steps[i].ID, step: &steps[i], loop: loop}
-		if info.step.Kind == plan.StepAction {
-			action := actions[info.step.Uses]
-			if child := x.children[info.step.Workflow]; child != nil {
-				action = &plan.Action{Name: info.step.Uses, Output: child.OutputSchema}
+	runs.EachStep(w, func(path string, step *plan.Step, inLoop bool) bool {
+		info := &stepInfo{path: path, step: step, loop: inLoop}
+		if step.Kind == plan.StepAction && err == nil {
+			action := actions[step.Uses]
+			if child := w.Workflows[step.Workflow]; child != nil {
+				action = &plan.Action{Name: step.Uses, Output: child.OutputSchema}
 			}
-			if err := info.setAction(action); err != nil {
-				return err
-			}
+			err = info.setAction(action)
 		}
-		x.list, x.byPath[info.path] = append(x.list, info), info
-		if info.step.Loop != nil {
-			if err := x.add(info.path+".", info.step.Loop.Steps, actions, true); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+		index.list, index.byPath[path] = append(index.list, info), info
+		return true
+	})
+	return index, err
 }
 
 func (i *stepInfo) setAction(action *plan.Action) error {

@@ -22,7 +22,7 @@ type Vitals struct {
 	Backup   time.Time
 
 	Plugins  []Plugin
-	Triggers []Trigger
+	Triggers []runs.TriggerState
 }
 
 // StoreUsage is the room that the store takes and has, in bytes. The figures of
@@ -40,13 +40,6 @@ type Plugin struct {
 	InFlight int
 	Starts   uint64
 	Crashes  uint64
-}
-
-// Trigger is what is kept of one trigger.
-type Trigger struct {
-	Workflow, Trigger string
-	Paused            bool
-	Failures          int // runs in a row that failed
 }
 
 // StoreStats counts the store's work since it was opened. Bytes are those of

@@ -131,16 +131,13 @@ func publicValue(value any, t *schema.Type) any {
 			return PublicHidden
 		}
 		for name, part := range value {
-			value[name] = publicValue(part, partOf(t, name))
+			field, _ := t.Field(name)
+			value[name] = publicValue(part, field)
 		}
 		return value
 	case []any:
 		for i := range value {
-			var elem *schema.Type
-			if t != nil {
-				elem = t.Elem
-			}
-			value[i] = publicValue(value[i], elem)
+			value[i] = publicValue(value[i], t.Element())
 		}
 	case string:
 		if t == nil || !t.Secret {
@@ -151,16 +148,6 @@ func publicValue(value any, t *schema.Type) any {
 		return PublicHidden
 	}
 	return value
-}
-
-func partOf(t *schema.Type, name string) *schema.Type {
-	if t == nil {
-		return nil
-	}
-	if field, ok := t.Field(name); ok {
-		return field
-	}
-	return t.Additional
 }
 
 // withoutPassword takes the password out of an address.

@@ -140,11 +140,7 @@ func (c configConverter) convert(node *spec.Node, t *schema.Type) any {
 		inside := c.inside(t)
 		values := make([]any, len(node.Items))
 		for i, item := range node.Items {
-			var elem *schema.Type
-			if t != nil {
-				elem = t.Elem
-			}
-			values[i] = inside.convert(item, elem)
+			values[i] = inside.convert(item, t.Element())
 		}
 		return values
 	}

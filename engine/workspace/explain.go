@@ -148,21 +148,14 @@ func yamlValue(value any, t *schema.Type, flow bool) string {
 		return format.Scalar(v, flow)
 	case []any:
 		parts := make([]string, len(v))
-		var elem *schema.Type
-		if t != nil {
-			elem = t.Elem
-		}
 		for i := range v {
-			parts[i] = yamlValue(v[i], elem, true)
+			parts[i] = yamlValue(v[i], t.Element(), true)
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	case map[string]any:
 		var parts []string
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			var field *schema.Type
-			if t != nil && t.Kind == schema.Object {
-				field, _ = t.Field(name)
-			}
+			field, _ := t.Field(name)
 			parts = append(parts, format.Scalar(name, true)+": "+yamlValue(v[name], field, true))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"

@@ -110,7 +110,8 @@ func (n *fileNames) of(path, file string, now time.Time) string {
 	return name
 }
 
-// ReadWorkflowFile reads a file that is not larger than a workflow may be.
+// ReadWorkflowFile reads a file that is not larger than a workflow may be; one that is
+// gives os.ErrInvalid.
 func ReadWorkflowFile(file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err != nil {

@@ -51,26 +51,25 @@ type FormField struct {
 // schema that is not of an object with named properties has one field without a
 // name, for the value as a whole.
 func FormOf(document json.RawMessage) ([]FormField, error) {
-	t, err := formType(document)
+	_, fields, err := formFields(document)
 	if err != nil {
 		return nil, err
 	}
-	if t.Kind != schema.Object || len(t.Fields) == 0 && t.Additional != nil {
-		return []FormField{formField(schema.Field{Type: t, Required: true})}, nil
+	shown := make([]FormField, len(fields))
+	for i, field := range fields {
+		shown[i] = formField(field)
 	}
-	fields := make([]FormField, len(t.Fields))
-	for i, field := range t.Fields {
-		fields[i] = formField(field)
-	}
-	return fields, nil
+	return shown, nil
 }
 
-func formType(document json.RawMessage) (*schema.Type, error) {
-	t, err := schema.FromJSONOr(document, schema.ObjectOf())
-	if err != nil {
-		return nil, fmt.Errorf("read the schema of a form: %w", err)
+func formFields(document json.RawMessage) (t *schema.Type, fields []schema.Field, err error) {
+	if t, err = schema.FromJSONOr(document, schema.ObjectOf()); err != nil {
+		return nil, nil, fmt.Errorf("read the schema of a form: %w", err)
 	}
-	return t, nil
+	if t.Kind != schema.Object || len(t.Fields) == 0 && t.Additional != nil {
+		return t, []schema.Field{{Type: t, Required: true}}, nil
+	}
+	return t, t.Fields, nil
 }
 
 func formField(from schema.Field) FormField {
@@ -137,30 +136,23 @@ func choices(t *schema.Type) []json.RawMessage {
 // the name of the field: every field at once, in the words of the command line.
 // nil = all is well.
 func CheckForm(document json.RawMessage, given map[string]Input) (map[string]*fault.InputError, error) {
-	t, err := formType(document)
+	t, fields, err := formFields(document)
 	if err != nil {
 		return nil, err
 	}
-	fields := t.Fields
-	if t.Kind != schema.Object || len(t.Fields) == 0 && t.Additional != nil {
-		fields = []schema.Field{{Type: t, Required: true}}
-	}
-	var wrong map[string]*fault.InputError
-	note := func(name string, err *fault.InputError) {
-		if wrong == nil {
-			wrong = map[string]*fault.InputError{}
-		}
-		wrong[name] = err
-	}
+	wrong := map[string]*fault.InputError{}
 	for _, field := range fields {
 		if err := checkField(field, given); err != nil {
-			note(field.Name, err)
+			wrong[field.Name] = err
 		}
 	}
 	for name := range given {
 		if !slices.ContainsFunc(fields, func(f schema.Field) bool { return f.Name == name }) && t.Additional == nil {
-			note(name, &fault.InputError{Input: name, Message: "there is no such field", Hint: diag.DidYouMean(name, t.FieldNames())})
+			wrong[name] = &fault.InputError{Input: name, Message: "there is no such field", Hint: diag.DidYouMean(name, t.FieldNames())}
 		}
+	}
+	if len(wrong) == 0 {
+		return nil, nil
 	}
 	return wrong, nil
 }

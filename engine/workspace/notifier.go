@@ -92,21 +92,14 @@ func (p *Workspace) NotifyTarget(ctx context.Context, name string) (notify.Targe
 
 // literalField returns a text that a value holds under a name, where it is
 // written out.
-func literalField(v plan.Value, name string) (string, bool) {
-	raw := v.Literal
-	if v.Kind == plan.ValueObject {
-		for _, binding := range v.Object {
-			if binding.Name == name && binding.Value.Kind == plan.ValueLiteral {
-				var text string
-				err := json.Unmarshal(binding.Value.Literal, &text)
-				return text, err == nil
-			}
+func literalField(v plan.Value, name string) (text string, ok bool) {
+	for i := range v.Object {
+		if v.Object[i].Name == name {
+			return literalText(&v.Object[i].Value)
 		}
-		return "", false
 	}
 	var fields map[string]json.RawMessage
-	var text string
-	if json.Unmarshal(raw, &fields) != nil || json.Unmarshal(fields[name], &text) != nil {
+	if json.Unmarshal(v.Literal, &fields) != nil || json.Unmarshal(fields[name], &text) != nil {
 		return "", false
 	}
 	return text, true

@@ -34,7 +34,7 @@ func (u ConnectionUse) says(outside *SandboxError) string {
 // once, with the first step that takes it.
 func uses(workflow *plan.Workflow) []ConnectionUse {
 	return usesOf(workflow, func(_ *plan.Workflow, _ string, step *plan.Step) ([]string, bool) {
-		name, ok := literalConnection(step.Connection)
+		name, ok := literalText(step.Connection)
 		if !ok {
 			return nil, true
 		}
@@ -66,38 +66,27 @@ func placeIn(w *plan.Workflow, pos plan.Pos) diag.Pos {
 	return diag.Pos{File: w.File, Line: pos.Line, Column: pos.Column}
 }
 
-// literalConnection is the connection of a call, where it is known before the run.
-func literalConnection(connection *plan.Value) (name string, ok bool) {
-	if connection == nil || connection.Kind != plan.ValueLiteral {
+// literalText is a text that is written out: of a connection, where it is known before
+// the run.
+func literalText(v *plan.Value) (text string, ok bool) {
+	if v == nil || v.Kind != plan.ValueLiteral {
 		return "", false
 	}
-	err := json.Unmarshal(connection.Literal, &name)
-	return name, err == nil
+	err := json.Unmarshal(v.Literal, &text)
+	return text, err == nil
 }
 
 // eachStep visits the steps of a workflow and of those that it calls, handlers and
 // loops included, with their paths in their own workflow. visit returns whether to
 // go on below a step: into its loop, or into the workflow that it calls.
 func eachStep(workflow *plan.Workflow, visit func(w *plan.Workflow, path string, step *plan.Step) bool) {
-	var list func(prefix string, steps []plan.Step)
-	list = func(prefix string, steps []plan.Step) {
-		for i := range steps {
-			step := &steps[i]
-			if !visit(workflow, prefix+step.ID, step) {
-				continue
-			}
-			if step.Loop != nil {
-				list(prefix+step.ID+".", step.Loop.Steps)
-			}
-			if below := workflow.Workflows[step.Workflow]; step.Workflow != "" && below != nil {
-				eachStep(below, visit)
-			}
+	runs.EachStep(workflow, func(path string, step *plan.Step, _ bool) bool {
+		below := visit(workflow, path, step)
+		if child := workflow.Workflows[step.Workflow]; below && child != nil {
+			eachStep(child, visit)
 		}
-	}
-	list("", workflow.Steps)
-	list(runs.HandlerPrefix(runs.HandlerSuccess, 0), workflow.OnSuccess)
-	list(runs.HandlerPrefix(runs.HandlerFailure, 0), workflow.OnFailure)
-	list(runs.HandlerPrefix(runs.HandlerFinally, 0), workflow.Finally)
+		return below
+	})
 }
 
 // checkSettings reports wrong settings of the connections that a workflow uses,
@@ -198,7 +187,7 @@ func polledConnection(workflow *plan.Workflow, t *plan.Trigger) (ConnectionUse, 
 	if t.Poll == nil {
 		return ConnectionUse{}, false
 	}
-	name, ok := literalConnection(t.Poll.Connection)
+	name, ok := literalText(t.Poll.Connection)
 	plugin, _, _ := strings.Cut(t.Poll.Uses, ".")
 	return ConnectionUse{Plugin: plugin, Name: name, place: placeIn(workflow, t.Pos), what: "trigger " + t.Name}, ok
 }
@@ -258,7 +247,9 @@ func (p *Workspace) missing(ctx context.Context, u ConnectionUse, settings json.
 		return
 	}
 	p.MissingSettings(u, config, place, problems)
-	p.missingSecrets(ctx, u, settings, place, problems)
+	for _, name := range SecretNames(settings) {
+		p.missingSecret(ctx, u.Name, name, "connection `"+u.Name+"`", place, problems)
+	}
 }
 
 // MissingSettings reports the settings that the plugin requires and that a connection
@@ -277,12 +268,6 @@ func (p *Workspace) MissingSettings(u ConnectionUse, config map[string]json.RawM
 		if slices.Contains(p.config.Bundled, u.Plugin) {
 			problem.Hint = problem.Hint.Then("; or try the workflow with --sandbox")
 		}
-	}
-}
-
-func (p *Workspace) missingSecrets(ctx context.Context, u ConnectionUse, config json.RawMessage, place diag.Pos, problems *diag.List) {
-	for _, name := range SecretNames(config) {
-		p.missingSecret(ctx, u.Name, name, "connection `"+u.Name+"`", place, problems)
 	}
 }
 

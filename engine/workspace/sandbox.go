@@ -151,10 +151,7 @@ func (e *SandboxError) Error() string { return e.Message }
 
 // AsSandboxError finds a SandboxError in an error; nil = there is none.
 func AsSandboxError(err error) *SandboxError {
-	var outside *SandboxError
-	if !errors.As(err, &outside) {
-		return nil
-	}
+	outside, _ := errors.AsType[*SandboxError](err)
 	return outside
 }
 

@@ -48,16 +48,14 @@ func (p *Workspace) readBeside(name string) ([]byte, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(p.config.WorkDir, path)
 	}
-	info, err := os.Stat(path)
+	src, err := ReadWorkflowFile(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, fmt.Errorf("there is no workflow file `%s`", name)
-	case err != nil:
-		return nil, err
-	case info.Size() > MaxWorkflowFile:
+	case errors.Is(err, os.ErrInvalid):
 		return nil, fmt.Errorf("`%s` is larger than %d bytes", name, MaxWorkflowFile)
 	}
-	return os.ReadFile(path)
+	return src, err
 }
 
 // mocked finds the answers for the calls of a step, whatever its item.

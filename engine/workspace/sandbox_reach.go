@@ -29,7 +29,7 @@ func (p *Workspace) connectionsOf(step *plan.Step) []string {
 	if step.Connection == nil {
 		return nil
 	}
-	if name, ok := literalConnection(step.Connection); ok {
+	if name, ok := literalText(step.Connection); ok {
 		return []string{name}
 	}
 	plugin, _, _ := strings.Cut(step.Uses, ".")

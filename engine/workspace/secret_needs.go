@@ -149,7 +149,7 @@ func (p *Workspace) missingStepSecrets(ctx context.Context, workflow *plan.Workf
 		if step.Kind == plan.StepAction && p.mocked(w.Name, path) != nil {
 			return false
 		}
-		connection, ok := literalConnection(step.Connection)
+		connection, ok := literalText(step.Connection)
 		if step.Connection != nil && !ok {
 			return true
 		}

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -37,8 +38,11 @@ func (p *Workspace) RecordTest(ctx context.Context, request RecordRequest) ([]by
 		recording.Records = append(recording.Records, *event.record())
 	}
 	text, err := testrun.Record(recording)
+	if refused, ok := errors.AsType[*testrun.RefusedError](err); ok {
+		return nil, &fault.ConflictError{Message: refused.Message, Hint: diag.Say(refused.Hint)}
+	}
 	if err != nil {
-		return nil, recordError(err)
+		return nil, err
 	}
 	if line := p.secretLine(ctx, workflow, string(text)); line > 0 {
 		return nil, &fault.ConflictError{
@@ -47,13 +51,6 @@ func (p *Workspace) RecordTest(ctx context.Context, request RecordRequest) ([]by
 		}
 	}
 	return text, nil
-}
-
-func recordError(err error) error {
-	if refused, ok := err.(*testrun.RefusedError); ok { //nolint:errorlint // Record wraps nothing
-		return &fault.ConflictError{Message: refused.Message, Hint: diag.Say(refused.Hint)}
-	}
-	return err
 }
 
 // secretLine returns the first line of a text that holds the value of a secret
