@@ -118,10 +118,6 @@ func (s *server) logout(ctx context.Context, in *connectionInput) (connections.L
 	return s.Access.Logout(ctx, in.Name)
 }
 
-func (s *server) secrets(r *http.Request) ([]workspace.SecretInfo, error) {
-	return s.Access.ListSecrets(r.Context())
-}
-
 // secretPath returns the name in the path, which is not told again where it can
 // be none: it may be a value in the wrong place.
 func secretPath(r *http.Request) (string, error) {
@@ -147,10 +143,10 @@ func (s *server) setSecret(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusOK, info, err)
 }
 
-func (s *server) removeSecret(r *http.Request) (struct{}, error) {
+func (s *server) removeSecret(w http.ResponseWriter, r *http.Request) error {
 	name, err := secretPath(r)
-	if err != nil {
-		return struct{}{}, err
+	if err == nil {
+		err = s.Access.RemoveSecret(r.Context(), name)
 	}
-	return struct{}{}, s.Access.RemoveSecret(r.Context(), name)
+	return reply(w, http.StatusOK, struct{}{}, err)
 }

@@ -24,15 +24,9 @@ const (
 // Unknown fields, a second value and a body above limit are refused. An empty
 // body is taken as {} when optional is set.
 func decodeBody(w http.ResponseWriter, r *http.Request, limit int64, optional bool, into any) error {
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return wire.NewProblem(wire.CodeTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit))
-	case err != nil:
-		return wire.NewProblem(wire.CodeBadRequest, bodyCut)
-	case len(data) == 0 && optional && r.Header.Get("Content-Type") == "":
-		return nil
+	data, err := readWhole(w, r, limit)
+	if err != nil || len(data) == 0 && optional && r.Header.Get("Content-Type") == "" {
+		return err
 	}
 	if !isJSON(r.Header.Get("Content-Type")) {
 		return wire.NewProblem(wire.CodeMediaType, "the body must be application/json")
@@ -48,8 +42,17 @@ func decodeBody(w http.ResponseWriter, r *http.Request, limit int64, optional bo
 	return nil
 }
 
-// bodyCut is what a client hears whose body did not come to its end.
-const bodyCut = "the body was cut before its end"
+// readWhole reads a body to its end.
+func readWhole(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return nil, wire.NewProblem(wire.CodeTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit))
+	}
+	if err != nil {
+		return nil, wire.NewProblem(wire.CodeBadRequest, "the body was cut before its end")
+	}
+	return data, nil
+}
 
 func isJSON(contentType string) bool {
 	mediaType, params, err := mime.ParseMediaType(contentType)

@@ -58,21 +58,23 @@ func (c *Client) tail(ctx context.Context, id string, asked LogsAsked) ([]runs.L
 
 // Logs returns the log lines of a run, or of one step of it.
 func (c *Client) Logs(ctx context.Context, id, step string) (lines []runs.Log, err error) {
-	err = c.EachLog(ctx, id, LogsAsked{Step: step}, func(part []runs.Log) error {
-		lines = append(lines, part...)
-		return nil
-	})
+	err = c.EachLog(ctx, id, LogsAsked{Step: step}, addTo(&lines))
 	return lines, err
 }
 
 // Steps returns the steps of a run in file order, items in input order.
 func (c *Client) Steps(ctx context.Context, id string) (steps []runs.Step, err error) {
 	query := url.Values{"limit": {strconv.Itoa(longestSteps)}}
-	err = eachPage(ctx, c, runPath(id, "/steps"), query, func(part []runs.Step) error {
-		steps = append(steps, part...)
-		return nil
-	})
+	err = eachPage(ctx, c, runPath(id, "/steps"), query, addTo(&steps))
 	return steps, err
+}
+
+// addTo collects the pages of a list.
+func addTo[T any](list *[]T) func([]T) error {
+	return func(part []T) error {
+		*list = append(*list, part...)
+		return nil
+	}
 }
 
 // eachPage reads a list to its end.

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+
+	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
 // boundedListener accepts every connection, and keeps no more than most of them:
@@ -48,7 +50,7 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		conn := &boundedConn{Conn: inner, listener: l, address: addressOfConn(inner)}
+		conn := &boundedConn{Conn: inner, listener: l, address: guard.IPOf(inner.RemoteAddr())}
 		idle, ok := l.admit(conn)
 		if idle != nil {
 			_ = idle.Conn.Close() // nobody uses it: its reader hears of it
@@ -159,14 +161,6 @@ func (c *boundedConn) count(by int) {
 	c.held += by
 	c.listener.next++
 	c.since = c.listener.next
-}
-
-func addressOfConn(conn net.Conn) netip.Addr {
-	end, err := netip.ParseAddrPort(conn.RemoteAddr().String())
-	if err != nil {
-		return netip.Addr{}
-	}
-	return end.Addr().Unmap().WithZone("")
 }
 
 type connKey struct{}

@@ -24,22 +24,8 @@ type Upkeep interface {
 	RemoveRun(ctx context.Context, id string, r upkeep.RemoveRequest) (*upkeep.Removal, error)
 }
 
-func (s *server) dbStats(r *http.Request) (*upkeep.DBStats, error) {
-	return s.Upkeep.DBStats(r.Context())
-}
-
 func (s *server) dbOwners(r *http.Request) ([]upkeep.DBOwner, error) {
 	return s.Upkeep.DBOwners(r.Context(), r.PathValue("by"))
-}
-
-// dbBackup takes a path: only the socket has this route, whose callers are the
-// owner's own user.
-func (s *server) dbBackup(ctx context.Context, request upkeep.BackupRequest) (*upkeep.BackupReport, error) {
-	return s.Upkeep.Backup(ctx, request)
-}
-
-func (s *server) checkKey(r *http.Request) (*services.KeyReport, error) {
-	return s.Upkeep.CheckKey(r.Context())
 }
 
 func (s *server) rotateKey(ctx context.Context, _ struct{}) (*services.KeyRotation, error) {

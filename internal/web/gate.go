@@ -77,12 +77,15 @@ func (g *Gate) leave(changes bool) {
 
 func (g *Gate) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		changes := r.Method != http.MethodGet && r.Method != http.MethodHead
-		if !g.enter(changes) {
+		changing := changes(r)
+		if !g.enter(changing) {
 			wire.NewProblem(wire.CodeClosing, closingText).Write(w)
 			return
 		}
-		defer g.leave(changes)
+		defer g.leave(changing)
 		next.ServeHTTP(w, r)
 	})
 }
+
+// changes reports whether a request may change something.
+func changes(r *http.Request) bool { return r.Method != http.MethodGet && r.Method != http.MethodHead }

@@ -3,8 +3,6 @@ package web
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 
 	"github.com/flowrun/flowrun/engine/fault"
@@ -24,13 +22,9 @@ func (s *server) hook(w http.ResponseWriter, r *http.Request) error {
 	if _, _, ok := runs.SplitTriggerID(runs.TriggerID(workflow, name)); !ok || len(workflow)+len(name) > maxScheduleID {
 		return wire.NewProblem(wire.CodeNotFound, "there is no such webhook")
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyCap))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return wire.NewProblem(wire.CodeTooLarge, fmt.Sprintf("the body is larger than %d bytes", bodyCap))
-	case err != nil:
-		return wire.NewProblem(wire.CodeBadRequest, bodyCut)
+	body, err := readWhole(w, r, bodyCap)
+	if err != nil {
+		return err
 	}
 	answer, err := s.Hooks.Hook(r.Context(), workflow, name, trigger.HookRequest{
 		Method: r.Method, Header: r.Header, Query: r.URL.Query(), Body: body, Remote: r.RemoteAddr,

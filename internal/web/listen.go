@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -64,13 +65,8 @@ func ResolveListen(ctx context.Context, resolver Resolver, address string, secur
 	if len(addresses) == 0 {
 		return nil, fmt.Errorf("listen on %s: the name has no address", address)
 	}
-	chosen := addresses[0]
-	for _, ipAddr := range addresses { // of localhost the one that everybody tries
-		if ipAddr.IP.To4() != nil {
-			chosen = ipAddr
-			break
-		}
-	}
+	usual := slices.IndexFunc(addresses, func(address net.IPAddr) bool { return address.IP.To4() != nil }) // of localhost what everybody tries
+	chosen := addresses[max(usual, 0)]
 	return &net.TCPAddr{IP: chosen.IP, Port: port, Zone: chosen.Zone}, nil
 }
 
@@ -126,6 +122,3 @@ func (c *Certificate) config() *tls.Config {
 		},
 	}
 }
-
-// isClosed reports whether serving ended because we ended it.
-func isClosed(err error) bool { return errors.Is(err, net.ErrClosed) }

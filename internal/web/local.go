@@ -12,36 +12,36 @@ import (
 	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
-// localRoutes are what the socket alone has, for our own commands: below /local.
-func localRoutes() []struct {
+// localRoute is one of them.
+type localRoute struct {
 	pattern string
 	handle  handler
-} {
-	return []struct {
-		pattern string
-		handle  handler
-	}{
+}
+
+// localRoutes are what the socket alone has, for our own commands: below /local.
+func localRoutes() []localRoute {
+	return []localRoute{
 		{"GET /owner", giving((*server).owner)},
 		{"POST /runs", taking(http.StatusCreated, localBodyCap, (*server).startLocal)},
 		{"POST /call", (*server).callLocal},
-		{"GET /secrets", listing((*server).secrets)},
+		{"GET /secrets", listing(ofNothing((*server).ListSecrets))},
 		{"PUT /secrets/{name}", (*server).setSecret},
-		{"DELETE /secrets/{name}", giving((*server).removeSecret)},
-		{"GET /state", listing((*server).state)},
+		{"DELETE /secrets/{name}", (*server).removeSecret},
+		{"GET /state", selecting((*server).State, "workflow")},
 		{"PUT /state", taking(http.StatusOK, bodyCap, (*server).setState)},
 		{"POST /state/reset", taking(http.StatusOK, bodyCap, (*server).resetState)},
-		{"GET /state/cursors", listing((*server).stateCursors)},
-		{"GET /state/history", listing((*server).stateHistory)},
-		{"GET /state/plugins", listing((*server).pluginStates)},
-		{"POST /state/plugins/remove", taking(http.StatusOK, bodyCap, (*server).removePluginState)},
+		{"GET /state/cursors", selecting((*server).stateCursors)},
+		{"GET /state/history", selecting((*server).StateHistory, "workflow", "name")},
+		{"GET /state/plugins", selecting((*server).pluginStates)},
+		{"POST /state/plugins/remove", taking(http.StatusOK, bodyCap, (*server).RemovePluginState)},
 		{"GET /runs/{id}/export", (*server).exportRun},
 		{"POST /runs/{id}/remove", (*server).removeRun},
-		{"GET /db/stats", giving((*server).dbStats)},
+		{"GET /db/stats", giving(ofNothing((*server).DBStats))},
 		{"GET /db/owners/{by}", listing((*server).dbOwners)},
-		{"POST /db/backup", mayTake(http.StatusCreated, (*server).dbBackup)},
-		{"GET /key", giving((*server).checkKey)},
+		{"POST /db/backup", mayTake(http.StatusCreated, (*server).Backup)}, // it takes a path of the owner's own user
+		{"GET /key", giving(ofNothing((*server).CheckKey))},
 		{"POST /key/rotate", mayTake(http.StatusOK, (*server).rotateKey)},
-		{"GET /tokens", listing((*server).tokens)},
+		{"GET /tokens", listing(ofNothing((*server).ListAccessTokens))},
 		{"POST /tokens", taking(http.StatusOK, bodyCap, (*server).createToken)},
 		{"POST /tokens/remove", taking(http.StatusOK, bodyCap, (*server).removeToken)},
 		{"POST /login-link", mayTake(http.StatusOK, (*server).loginLink)},
@@ -54,6 +54,11 @@ func giving[T any](ask func(*server, *http.Request) (T, error)) handler {
 		value, err := ask(s, r)
 		return reply(w, http.StatusOK, value, err)
 	}
+}
+
+// ofNothing asks for what needs nothing of a request.
+func ofNothing[T any](ask func(*server, context.Context) (T, error)) func(*server, *http.Request) (T, error) {
+	return func(s *server, r *http.Request) (T, error) { return ask(s, r.Context()) }
 }
 
 // listing serves a list as its one page.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -63,7 +64,7 @@ func problemOf(err error) *Problem {
 	case errors.As(err, &busy):
 		return wire.NewProblem(wire.CodeTooMany, busy.Error())
 	case errors.As(err, &store):
-		return wire.NewProblem(storeCode(store.Fault), store.Error()).With(store.Hint)
+		return wire.NewProblem(cmp.Or(storeCodes[store.Fault], wire.CodeStoreIO), store.Error()).With(store.Hint)
 	}
 	return wire.NewProblem(wire.CodeInternal, err.Error())
 }
@@ -85,16 +86,9 @@ func noRun(id string) *Problem {
 	return wire.NewProblem(wire.CodeNotFound, fmt.Sprintf("there is no run %q", id))
 }
 
-func storeCode(cause fault.StoreFault) wire.Code {
-	switch cause {
-	case fault.StoreFull:
-		return wire.CodeStoreFull
-	case fault.StoreCorrupt:
-		return wire.CodeStoreCorrupt
-	case fault.StoreNewer:
-		return wire.CodeStoreNewer
-	}
-	return wire.CodeStoreIO
+// storeCodes are those of a store's failures that are none of input and output.
+var storeCodes = map[fault.StoreFault]wire.Code{
+	fault.StoreFull: wire.CodeStoreFull, fault.StoreCorrupt: wire.CodeStoreCorrupt, fault.StoreNewer: wire.CodeStoreNewer,
 }
 
 func invalidWorkflow(list diag.List) *Problem {

@@ -130,23 +130,19 @@ func plainMessage(message string) string {
 	if _, isTime := strings.CutPrefix(message, "invalid date/time"); isTime || strings.Contains(message, "RFC 3339 date-time") {
 		return "a time is written like 2026-03-02T09:00:00Z"
 	}
-	for theirs, ours := range map[string]string{
+	if ours, found := map[string]string{
 		"invalid integer": "it is a whole number", "invalid float": "it is a number", "invalid floating value": "it is a number",
 		"invalid boolean": "it is true or false", "expected integer": "it is a whole number", "expected number": "it is a number",
 		"expected boolean": "it is true or false", "expected string": "it is a text", "expected array": "it is a list", "expected object": "it is an object",
+	}[message]; found {
+		return ours
+	}
+	for theirs, ours := range map[string]string{
+		"expected string to be ": "it is a text that is ", "expected length ": "its length is ", "expected number ": "it is a number ",
 	} {
-		if message == theirs {
-			return ours
+		if rest, found := strings.CutPrefix(message, theirs); found {
+			return ours + rest
 		}
-	}
-	if form, exists := strings.CutPrefix(message, "expected string to be "); exists {
-		return "it is a text that is " + form
-	}
-	if bound, found := strings.CutPrefix(message, "expected length "); found {
-		return "its length is " + bound
-	}
-	if bound, found := strings.CutPrefix(message, "expected number "); found {
-		return "it is a number " + bound
 	}
 	if name, found := strings.CutPrefix(message, "expected required property "); found {
 		return strings.TrimSuffix(name, " to be present") + " is missing"

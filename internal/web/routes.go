@@ -69,17 +69,17 @@ func (s *server) typed() *typed {
 
 // Options joins a handler with its engine.
 type Options struct {
-	Runs      Runs
-	Catalog   Catalog
-	Access    Access
-	Memory    Memory
-	Upkeep    Upkeep
-	Workflows Workflows
-	Schedules Schedules
-	Hooks     Hooks
-	Tokens    Tokens
-	Owner     Owner
-	Gate      *Gate
+	Runs
+	Catalog
+	Access
+	Memory
+	Upkeep
+	Workflows
+	Schedules
+	Hooks
+	Tokens
+	Owner Owner
+	Gate  *Gate
 	// LoginLink makes a login link of the TCP server; nil, or an answer of "", says
 	// that there is none. TokenRemoved hears of each token that was removed.
 	LoginLink    func(by string, scope guard.Scope) (string, error)

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/internal/web/guard"
-	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // Bounds of the TCP server (docs/serve.md, "Limits").
@@ -78,18 +77,13 @@ func ServerRoutes(o ServerOptions) []guard.Route {
 
 // wrapPage is wrap for the page, which stays readable while the owner ends.
 func (g *Gate) wrapPage(next http.Handler) http.Handler {
+	gated := g.wrap(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		changes := r.Method != http.MethodGet && r.Method != http.MethodHead
-		if !changes {
+		if changes(r) {
+			gated.ServeHTTP(w, r)
+		} else {
 			next.ServeHTTP(w, r)
-			return
 		}
-		if !g.enter(changes) {
-			wire.NewProblem(wire.CodeClosing, closingText).Write(w)
-			return
-		}
-		defer g.leave(changes)
-		next.ServeHTTP(w, r)
 	})
 }
 
@@ -163,7 +157,7 @@ func (s *Server) serve(listener net.Listener, o ServerOptions) {
 	}
 	s.done.Go(func() { s.guard.Run(ctx) })
 	s.done.Go(func() {
-		if err := s.server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) && !isClosed(err) {
+		if err := s.server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			o.Log.Error("the server stopped", "error", err)
 		}
 	})
@@ -213,10 +207,16 @@ func (s *Server) Recheck(ctx context.Context) { s.guard.Recheck(ctx) }
 // the rest. The gate must be closed before, so that streams end.
 func (s *Server) Close(ctx context.Context) error {
 	s.stop()
-	err := s.server.Shutdown(ctx)
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		err = s.server.Close()
-	}
+	err := shutDown(ctx, s.server)
 	s.done.Wait()
+	return err
+}
+
+// shutDown waits until ctx for requests in flight and cuts off the rest.
+func shutDown(ctx context.Context, server *http.Server) error {
+	err := server.Shutdown(ctx)
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		err = server.Close()
+	}
 	return err
 }

@@ -103,11 +103,7 @@ func (s *Socket) Close(ctx context.Context) error {
 	if errors.Is(removed, fs.ErrNotExist) {
 		removed = nil
 	}
-	err := s.server.Shutdown(ctx)
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		err = s.server.Close()
-	}
-	return errors.Join(removed, err, s.removeFolder())
+	return errors.Join(removed, shutDown(ctx, s.server), s.removeFolder())
 }
 
 func (s *Socket) removeFolder() error {

@@ -45,12 +45,15 @@ func stateQuery(r *http.Request, required ...string) (workflow, name string, err
 	return query.Get("workflow"), query.Get("name"), nil
 }
 
-func (s *server) state(r *http.Request) ([]memory.StateItem, error) {
-	workflow, name, err := stateQuery(r, "workflow")
-	if err != nil {
-		return nil, err
-	}
-	return s.Memory.State(r.Context(), workflow, name)
+// selecting serves a list of what the parameters workflow and name select.
+func selecting[T any](list func(s *server, ctx context.Context, workflow, name string) ([]T, error), required ...string) handler {
+	return listing(func(s *server, r *http.Request) ([]T, error) {
+		workflow, name, err := stateQuery(r, required...)
+		if err != nil {
+			return nil, err
+		}
+		return list(s, r.Context(), workflow, name)
+	})
 }
 
 func (s *server) setState(ctx context.Context, request memory.StateRequest) (*memory.StateItem, error) {
@@ -64,32 +67,12 @@ func (s *server) resetState(ctx context.Context, request memory.StateRequest) (R
 	return ResetAnswer{Workflow: request.Workflow, Reset: names}, err
 }
 
-func (s *server) stateCursors(r *http.Request) ([]memory.CursorItem, error) {
-	workflow, _, err := stateQuery(r)
-	if err != nil {
-		return nil, err
-	}
-	return s.Memory.StateCursors(r.Context(), workflow)
+func (s *server) stateCursors(ctx context.Context, workflow, _ string) ([]memory.CursorItem, error) {
+	return s.Memory.StateCursors(ctx, workflow)
 }
 
-func (s *server) stateHistory(r *http.Request) ([]memory.StateChange, error) {
-	workflow, name, err := stateQuery(r, "workflow", "name")
-	if err != nil {
-		return nil, err
-	}
-	return s.Memory.StateHistory(r.Context(), workflow, name)
-}
-
-func (s *server) pluginStates(r *http.Request) ([]services.PluginState, error) {
-	_, plugin, err := stateQuery(r)
-	if err != nil {
-		return nil, err
-	}
-	return s.Memory.PluginStates(r.Context(), plugin)
-}
-
-func (s *server) removePluginState(ctx context.Context, request services.PluginStateRequest) (*services.RemovedState, error) {
-	return s.Memory.RemovePluginState(ctx, request)
+func (s *server) pluginStates(ctx context.Context, _, plugin string) ([]services.PluginState, error) {
+	return s.Memory.PluginStates(ctx, plugin)
 }
 
 // PluginStates lists what plugins keep, all or one.

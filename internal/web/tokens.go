@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/http"
 
 	"github.com/flowrun/flowrun/engine/access"
 	"github.com/flowrun/flowrun/engine/diag"
@@ -42,10 +41,6 @@ type LinkAnswer struct {
 // nameRequest names a thing whose name a path can't hold.
 type nameRequest struct {
 	Name string `json:"name"`
-}
-
-func (s *server) tokens(r *http.Request) ([]access.TokenInfo, error) {
-	return s.Tokens.ListAccessTokens(r.Context())
 }
 
 func (s *server) createToken(ctx context.Context, request access.NewToken) (TokenAnswer, error) {

@@ -22,7 +22,7 @@ func (g *Guard) knowsHost(r *http.Request) bool {
 		return true
 	}
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	reached := ipOf(local)
+	reached := IPOf(local)
 	if name == "localhost" {
 		return reached.IsLoopback()
 	}
@@ -50,9 +50,9 @@ func hostName(host string) string {
 	return host[:end]
 }
 
-// ipOf returns the address of a connection's end, the zero value where it is no
+// IPOf returns the address of a connection's end, the zero value where it is no
 // TCP.
-func ipOf(address net.Addr) netip.Addr {
+func IPOf(address net.Addr) netip.Addr {
 	if address == nil {
 		return netip.Addr{}
 	}

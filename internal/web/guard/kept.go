@@ -2,6 +2,7 @@ package guard
 
 import (
 	"encoding/base64"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -61,21 +62,13 @@ func (g *Guard) keepForm(path string, form url.Values) *KeptForm {
 	if found := g.route(asked); found == nil || found.Face != FacePage || len(form) == 0 {
 		return nil
 	}
-	form = cloneValues(form)
+	form = maps.Clone(form)
 	form.Del("csrf")
 	text := form.Encode()
 	if len(text) > maxKept {
 		return nil
 	}
 	return &KeptForm{Path: path, Text: base64.RawURLEncoding.EncodeToString([]byte(text)), fields: form}
-}
-
-func cloneValues(values url.Values) url.Values {
-	same := url.Values{}
-	for name, list := range values {
-		same[name] = slices.Clone(list)
-	}
-	return same
 }
 
 // keptOf returns the form that a login carries, nil where it carries none.
@@ -107,12 +100,7 @@ func (g *Guard) resendOf(r *http.Request, mark string) (*Resend, bool) {
 // resend makes a kept form one of a session.
 func (k *KeptForm) resend(mark string) *Resend {
 	form := &Resend{Path: k.Path, Back: localPath(k.fields.Get("back")), CSRF: mark}
-	names := make([]string, 0, len(k.fields))
-	for name := range k.fields {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(k.fields)) {
 		for _, value := range k.fields[name] {
 			form.Fields = append(form.Fields, KeptField{name, value})
 		}

@@ -2,6 +2,8 @@ package guard
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 )
 
@@ -41,11 +43,7 @@ func (l *live) begin(ctx context.Context, credential string) (_ context.Context,
 func (l *live) credentials() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var names []string
-	for name := range l.by {
-		names = append(names, name)
-	}
-	return names
+	return slices.Collect(maps.Keys(l.by))
 }
 
 // end cancels the requests of a credential.

@@ -66,7 +66,7 @@ func (g *Guard) loginPage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	code := query.Get("code")
-	found, ok := g.sessions.peekLink(code)
+	found, ok := g.sessions.link(code, false)
 	switch {
 	case ok:
 		g.showLogin(w, http.StatusOK, LoginView{Link: &LinkView{Code: code, Who: strings.TrimPrefix(found.name, "page of "), Scope: found.scope}})
@@ -143,7 +143,7 @@ func linkCode(text string) string {
 }
 
 func (g *Guard) loginByLink(w http.ResponseWriter, r *http.Request, code string, to destination) {
-	found, ok := g.sessions.useLink(code)
+	found, ok := g.sessions.link(code, true)
 	switch {
 	case ok:
 		g.enter(w, r, session{name: found.name, scope: found.scope}, to)

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -135,11 +136,7 @@ func (s *sessions) forget(id string) {
 }
 
 func (s *sessions) sweep(now time.Time) {
-	for id, found := range s.byID {
-		if found.over(now) {
-			delete(s.byID, id)
-		}
-	}
+	maps.DeleteFunc(s.byID, func(_ string, one *session) bool { return one.over(now) })
 }
 
 func (s *session) over(now time.Time) bool {
@@ -195,11 +192,7 @@ func (s *sessions) newLink(name string, scope Scope) (string, error) {
 		return "", err
 	}
 	now := s.now()
-	for id, old := range s.links {
-		if now.Sub(old.created) >= linkLife {
-			delete(s.links, id)
-		}
-	}
+	maps.DeleteFunc(s.links, func(_ string, old link) bool { return now.Sub(old.created) >= linkLife })
 	if len(s.links) >= maxLinks {
 		return "", errors.New("make a login link: too many are waiting to be used; each lasts 15 minutes")
 	}
@@ -207,21 +200,15 @@ func (s *sessions) newLink(name string, scope Scope) (string, error) {
 	return text, nil
 }
 
-// peekLink returns a login link and leaves it good.
-func (s *sessions) peekLink(text string) (link, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	found, ok := s.links[hashOf(text)]
-	return found, ok && s.now().Sub(found.created) < linkLife
-}
-
-// useLink takes a login link: it is good once.
-func (s *sessions) useLink(text string) (link, bool) {
+// link returns a login link. use takes it: it is good once.
+func (s *sessions) link(text string, use bool) (link, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := hashOf(text)
 	found, ok := s.links[id]
-	delete(s.links, id)
+	if use {
+		delete(s.links, id)
+	}
 	return found, ok && s.now().Sub(found.created) < linkLife
 }
 
