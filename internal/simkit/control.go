@@ -66,28 +66,13 @@ func (k *Kit) postFaults(w http.ResponseWriter, r *http.Request) {
 	}
 	faults, err := decodeFaults(raw)
 	if err == nil {
-		err = k.addAll(faults)
+		err = k.Add(faults...)
 	}
 	if err != nil {
 		WriteJSON(w, http.StatusBadRequest, map[string]string{"error": err.Error()})
 		return
 	}
 	WriteJSON(w, http.StatusCreated, map[string]any{"faults": k.Faults()})
-}
-
-// addAll arms all faults, or none when one of them is wrong.
-func (k *Kit) addAll(faults []Fault) error {
-	for _, f := range faults {
-		if err := f.check(); err != nil {
-			return err
-		}
-	}
-	for _, f := range faults {
-		if err := k.Add(f); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // decodeFaults reads one fault or a list; unknown keys are errors, since a

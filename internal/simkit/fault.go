@@ -1,6 +1,7 @@
 package simkit
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"path"
@@ -105,12 +106,6 @@ type armed struct {
 // take counts a matching request and reports whether the fault hits it.
 func (a *armed) take() bool {
 	a.seen++
-	first, count := max(a.Nth, 1), a.Count
-	if count == 0 {
-		count = 1
-	}
-	if a.seen < first {
-		return false
-	}
-	return count == Forever || a.seen < first+count
+	first, count := max(a.Nth, 1), cmp.Or(a.Count, 1)
+	return a.seen >= first && (count == Forever || a.seen < first+count)
 }

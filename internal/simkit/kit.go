@@ -61,15 +61,19 @@ func Clock(now func() time.Time) func() time.Time {
 	return now
 }
 
-// Add arms a fault behind those that are there. The error says what is wrong
-// with it.
-func (k *Kit) Add(f Fault) error {
-	if err := f.check(); err != nil {
-		return err
+// Add arms faults behind those that are there, or none when one of them is wrong:
+// the error says what is.
+func (k *Kit) Add(faults ...Fault) error {
+	for _, f := range faults {
+		if err := f.check(); err != nil {
+			return err
+		}
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.faults = append(k.faults, &armed{Fault: f})
+	for _, f := range faults {
+		k.faults = append(k.faults, &armed{Fault: f})
+	}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package simkit
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"net/http"
 	"strconv"
@@ -56,16 +57,11 @@ func (f *Fault) answer(r *http.Request, service http.Handler) *answer {
 	a := &answer{header: http.Header{}}
 	if !f.replaces() || f.Drop == DropAfter {
 		service.ServeHTTP(a, r)
-		if a.status == 0 {
-			a.status = http.StatusOK
-		}
+		a.WriteHeader(http.StatusOK) // unless it has a status
 		f.decorate(a.header)
 		return a
 	}
-	a.status = f.Status
-	if a.status == 0 {
-		a.status = http.StatusOK
-	}
+	a.status = cmp.Or(f.Status, http.StatusOK)
 	a.header.Set("Content-Type", "application/json")
 	switch {
 	case f.HTML:
@@ -117,10 +113,7 @@ func (f *Fault) send(w http.ResponseWriter, a *answer) (int, string) {
 
 // huge streams a JSON text of about HugeBytes bytes without holding it.
 func (f *Fault) huge(w http.ResponseWriter) int {
-	status := f.Status
-	if status == 0 {
-		status = http.StatusOK
-	}
+	status := cmp.Or(f.Status, http.StatusOK)
 	if w.Header().Get("Content-Type") == "" {
 		w.Header().Set("Content-Type", "application/json")
 	}

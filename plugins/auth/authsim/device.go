@@ -2,7 +2,6 @@ package authsim
 
 import (
 	"cmp"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
@@ -32,13 +31,13 @@ type flow struct {
 	claimed              *grant // what the code was used for
 }
 
-// random returns n random bytes as text.
-func (s *Sim) random(n int) string {
+// random returns n random bytes.
+func (s *Sim) random(n int) []byte {
 	b := make([]byte, n)
 	if _, err := io.ReadFull(s.o.Random, b); err != nil {
 		panic(fmt.Sprintf("authsim: read randomness: %v", err)) // a simulator without it is of no use
 	}
-	return hex.EncodeToString(b)
+	return b
 }
 
 // Letters of user codes: no vowels, so that no words arise.
@@ -54,10 +53,7 @@ func (s *Sim) newUserCode() string {
 	if s.o.Quirks.MixedCaseCodes {
 		letters = mixedCase
 	}
-	b := make([]byte, 8)
-	if _, err := io.ReadFull(s.o.Random, b); err != nil {
-		panic(fmt.Sprintf("authsim: read randomness: %v", err))
-	}
+	b := s.random(8)
 	for i := range b {
 		b[i] = letters[int(b[i])%len(letters)]
 	}

@@ -1,12 +1,13 @@
 package authsim
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/flowrun/flowrun/internal/simkit"
 )
 
 // userCount is how many users the SCIM API has; defaultCount are on a page that
@@ -96,6 +97,5 @@ func number(r *http.Request, name string, fallback int) (int, bool) {
 
 func writeSCIM(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/scim+json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // a client that went away is no trouble of a simulator
+	simkit.WriteJSON(w, status, body)
 }

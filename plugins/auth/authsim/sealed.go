@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"strings"
 	"time"
@@ -25,7 +26,7 @@ type sealed struct {
 }
 
 func (s *Sim) seal(content sealed) string {
-	content.Nonce = s.random(6)
+	content.Nonce = hex.EncodeToString(s.random(6))
 	encoded, _ := json.Marshal(content) // texts, a number and a time: cannot fail
 	body := base64.RawURLEncoding.EncodeToString(encoded)
 	return content.Kind + "-" + body + "." + s.signature(content.Kind, body)

@@ -1,6 +1,7 @@
 package authsim
 
 import (
+	"encoding/hex"
 	"net/http"
 	"net/url"
 	"slices"
@@ -29,7 +30,7 @@ func (s *Sim) granted(asked []string) []string {
 
 // newGrant makes a grant.
 func (s *Sim) newGrant(scopes []string) *grant {
-	g := &grant{id: s.random(8), scopes: scopes}
+	g := &grant{id: hex.EncodeToString(s.random(8)), scopes: scopes}
 	if s.o.RefreshTTL > 0 {
 		g.expires = s.now().Add(s.o.RefreshTTL)
 	}

@@ -1,6 +1,7 @@
 package taskssim
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -65,10 +66,14 @@ func (w *world) move(at time.Time, kind, category string, cents int, note string
 		return
 	}
 	w.serial++
-	w.ledger = append(w.ledger, entry{
+	w.ledger = append(w.ledger, newEntry(at, kind, category, cents, note))
+}
+
+func newEntry(at time.Time, kind, category string, cents int, note string) entry {
+	return entry{
 		ID: bigID("entry " + at.Format(time.RFC3339) + note), CreatedAt: stamp(at), Kind: kind, Product: automation, Category: category,
 		Amount: decimal(cents), Note: note, at: at, cents: cents,
-	})
+	}
 }
 
 // decimal writes cents as units with two digits: 1.10 stays 1.10.
@@ -85,11 +90,7 @@ func decimal(cents int) json.Number {
 func (s *Sim) AddRun(at time.Time, note string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := entry{
-		ID: bigID("entry " + at.Format(time.RFC3339) + note), CreatedAt: stamp(at), Kind: settled, Product: automation,
-		Category: "automation_run", Amount: decimal(-25), Note: note, at: at, cents: -25,
-	}
-	s.world.ledger = append([]entry{e}, s.world.ledger...)
+	s.world.ledger = append([]entry{newEntry(at, settled, "automation_run", -25, note)}, s.world.ledger...)
 }
 
 // product reads the product of E13 and E14.
@@ -114,29 +115,25 @@ func (s *Sim) ledgerOf(product string) []entry {
 }
 
 // usageHistory answers E14.
-func (s *Sim) usageHistory(w http.ResponseWriter, r *http.Request) {
+func (s *Sim) usageHistory(r *http.Request) (any, *refusal) {
 	limit, refused := number(r, "limit", 50, 1, 200)
 	if refused != nil {
-		fail(w, refused)
-		return
+		return nil, refused
 	}
-	servePage(s, w, r, "entries", s.ledgerOf(product(r)), limit)
+	return pageOf(s, r, "entries", s.ledgerOf(product(r)), limit)
 }
 
 // usageSummary answers E13: settled usage alone (T-56).
-func (s *Sim) usageSummary(w http.ResponseWriter, r *http.Request) {
+func (s *Sim) usageSummary(r *http.Request) (any, *refusal) {
 	query := r.URL.Query()
 	since, refused := moment(r, "since", time.Time{})
 	until, refusedUntil := moment(r, "until", s.now())
-	if refused == nil {
-		refused = refusedUntil
-	}
+	refused = cmp.Or(refused, refusedUntil)
 	if query.Has("category") && query.Get("category") == "" {
 		refused = badRequest("category must not be empty")
 	}
 	if refused != nil {
-		fail(w, refused)
-		return
+		return nil, refused
 	}
 	runs, cents := 0, 0
 	for _, e := range s.ledgerOf(product(r)) {
@@ -144,7 +141,7 @@ func (s *Sim) usageSummary(w http.ResponseWriter, r *http.Request) {
 			runs, cents = runs+1, cents-e.cents
 		}
 	}
-	simkit.WriteJSON(w, http.StatusOK, map[string]any{"product": product(r), "run_count": runs, "cost": decimal(cents)})
+	return map[string]any{"product": product(r), "run_count": runs, "cost": decimal(cents)}, nil
 }
 
 // moment reads a date-time; one without an offset is UTC (T-58).
@@ -162,33 +159,31 @@ func moment(r *http.Request, name string, fallback time.Time) (time.Time, *refus
 }
 
 // topUp answers E12. Neither its body nor its answer is documented.
-func (s *Sim) topUp(w http.ResponseWriter, _ *http.Request) {
+func (s *Sim) topUp(_ *http.Request) (any, *refusal) {
 	if s.options.NoSubscription {
-		fail(w, forbidden("A personal payment customer and an active personal paid subscription are required."))
-		return
+		return nil, forbidden("A personal payment customer and an active personal paid subscription are required.")
 	}
 	s.mu.Lock()
 	s.world.serial++
 	session := "cs_" + strconv.Itoa(s.world.serial)
 	s.mu.Unlock()
-	simkit.WriteJSON(w, http.StatusOK, map[string]string{"session_id": session, "checkout_url": "https://checkout.example/pay/" + session})
+	return map[string]string{"session_id": session, "checkout_url": "https://checkout.example/pay/" + session}, nil
 }
 
 // migrate answers E11. Neither its body nor its answer is documented. The new
 // token is good from then on.
-func (s *Sim) migrate(w http.ResponseWriter, r *http.Request) {
+func (s *Sim) migrate(r *http.Request) (any, *refusal) {
 	body, refused := object(r)
 	if refused == nil && len(texts(body)) == 0 {
 		refused = badRequest("The body holds no personal token.")
 	}
 	if refused != nil {
-		fail(w, refused)
-		return
+		return nil, refused
 	}
 	s.mu.Lock()
 	s.world.serial++
 	token := "oauth-" + textID("token "+strconv.Itoa(s.world.serial))
 	s.world.tokens[token] = true
 	s.mu.Unlock()
-	simkit.WriteJSON(w, http.StatusOK, map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": 315360000})
+	return map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": 315360000}, nil
 }

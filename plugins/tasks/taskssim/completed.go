@@ -1,6 +1,7 @@
 package taskssim
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -16,48 +17,41 @@ const maxPage = 200
 
 // completedByCompletion answers E9. With a public key it needs no credential and
 // shows the one public project (T-48).
-func (s *Sim) completedByCompletion(w http.ResponseWriter, r *http.Request) {
+func (s *Sim) completedByCompletion(r *http.Request) (any, *refusal) {
 	key, public := r.URL.Query()["public_key"]
 	switch {
 	case public && key[0] != s.options.PublicKey:
-		fail(w, forbidden("The public key is not valid."))
-		return
+		return nil, forbidden("The public key is not valid.")
 	case !public && !s.authorized(r):
-		fail(w, unauthorized())
-		return
+		return nil, unauthorized()
 	}
 	since, until, refused := readRange(r, "3 months", func(t time.Time) time.Time { return threeMonths(t) })
 	if refused != nil {
-		fail(w, refused)
-		return
+		return nil, refused
 	}
-	s.completed(w, r, func(t task) bool {
+	return s.completed(r, func(t task) bool {
 		return !t.completed.Before(since) && t.completed.Before(until) && (!public || t.project.Name == "Website")
 	})
 }
 
 // completedByDue answers E10, latest due date first.
-func (s *Sim) completedByDue(w http.ResponseWriter, r *http.Request) {
+func (s *Sim) completedByDue(r *http.Request) (any, *refusal) {
 	since, until, refused := readRange(r, "6 weeks", func(t time.Time) time.Time { return t.AddDate(0, 0, 42) })
 	if refused != nil {
-		fail(w, refused)
-		return
+		return nil, refused
 	}
-	s.completed(w, r, func(t task) bool {
+	return s.completed(r, func(t task) bool {
 		at, ok := t.dueAt()
 		return ok && !at.Before(since) && at.Before(until)
 	})
 }
 
 // completed serves the tasks in a range that the other parameters let through.
-func (s *Sim) completed(w http.ResponseWriter, r *http.Request, inRange func(task) bool) {
+func (s *Sim) completed(r *http.Request, inRange func(task) bool) (any, *refusal) {
 	limit, refused := number(r, "limit", 50, 1, 0)
 	matches, refusedFilter := taskFilter(r)
-	for _, refused := range []*refusal{refused, refusedFilter} {
-		if refused != nil {
-			fail(w, refused)
-			return
-		}
+	if refused = cmp.Or(refused, refusedFilter); refused != nil {
+		return nil, refused
 	}
 	s.mu.Lock()
 	all := s.world.completed()
@@ -71,7 +65,7 @@ func (s *Sim) completed(w http.ResponseWriter, r *http.Request, inRange func(tas
 	if strings.HasSuffix(r.URL.Path, "by_due_date") {
 		slices.SortStableFunc(found, func(a, b task) int { return strings.Compare(b.Due.Date, a.Due.Date) })
 	}
-	servePage(s, w, r, "items", found, min(limit, maxPage))
+	return pageOf(s, r, "items", found, min(limit, maxPage))
 }
 
 // readRange reads since and until: required, at most as long as the limit.

@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
-
-	"github.com/flowrun/flowrun/internal/simkit"
 )
 
 // position is the first segment of a cursor: where to go on, and for which
@@ -66,13 +64,12 @@ func paramsOf(r *http.Request) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 
-// servePage answers with one page of records under a name of the simulator's:
+// pageOf is one page of records under a name of the simulator's:
 // names of lists are not documented.
-func servePage[T any](s *Sim, w http.ResponseWriter, r *http.Request, name string, records []T, limit int64) {
+func pageOf[T any](s *Sim, r *http.Request, name string, records []T, limit int64) (any, *refusal) {
 	at, refused := s.open(r)
 	if refused != nil {
-		fail(w, refused)
-		return
+		return nil, refused
 	}
 	at = min(at, len(records))
 	end := len(records)
@@ -83,5 +80,5 @@ func servePage[T any](s *Sim, w http.ResponseWriter, r *http.Request, name strin
 	if end < len(records) {
 		page["next_cursor"] = s.sign(position{At: end, Params: paramsOf(r)})
 	}
-	simkit.WriteJSON(w, http.StatusOK, page)
+	return page, nil
 }

@@ -2,7 +2,9 @@ package taskssim
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -87,7 +89,7 @@ func texts(v any) []string {
 		return all
 	case map[string]any:
 		var all []string
-		for _, name := range sortedNames(v) {
+		for _, name := range slices.Sorted(maps.Keys(v)) {
 			all = append(all, texts(v[name])...)
 		}
 		return all

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/binary"
-	"slices"
 )
 
 // textID makes an id of base32 signs.
@@ -17,13 +16,4 @@ func textID(of string) string {
 func bigID(of string) int64 {
 	sum := sha256.Sum256([]byte("id " + of))
 	return 1<<53 + 1 + 2*int64(binary.BigEndian.Uint32(sum[:4]))
-}
-
-func sortedNames[V any](m map[string]V) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

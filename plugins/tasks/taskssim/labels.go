@@ -3,8 +3,6 @@ package taskssim
 import (
 	"maps"
 	"net/http"
-
-	"github.com/flowrun/flowrun/internal/simkit"
 )
 
 // Labels returns the shared labels with the number of active tasks that carry
@@ -17,35 +15,33 @@ func (s *Sim) Labels() map[string]int {
 
 // removeLabel answers E7. Body and answer are not documented: the label is the
 // first known name in the body, and the answer is a text.
-func (s *Sim) removeLabel(w http.ResponseWriter, r *http.Request) {
+func (s *Sim) removeLabel(r *http.Request) (any, *refusal) {
 	old, _, refused := s.namedLabels(r)
 	if refused != nil {
-		fail(w, refused)
-		return
+		return nil, refused
 	}
 	s.mu.Lock()
 	delete(s.world.labels, old)
 	s.mu.Unlock()
-	simkit.WriteJSON(w, http.StatusOK, "ok")
+	return "ok", nil
 }
 
 // renameLabel answers E8. The new name is the first other text in the body; a
 // name that is there already takes over the tasks.
-func (s *Sim) renameLabel(w http.ResponseWriter, r *http.Request) {
+func (s *Sim) renameLabel(r *http.Request) (any, *refusal) {
 	old, others, refused := s.namedLabels(r)
 	if refused == nil && len(others) == 0 {
 		refused = badRequest("The body holds no new name.")
 	}
 	if refused != nil {
-		fail(w, refused)
-		return
+		return nil, refused
 	}
 	s.mu.Lock()
 	count := s.world.labels[old]
 	delete(s.world.labels, old)
 	s.world.labels[others[0]] += count
 	s.mu.Unlock()
-	simkit.WriteJSON(w, http.StatusOK, map[string]any{"renamed_tasks": count})
+	return map[string]any{"renamed_tasks": count}, nil
 }
 
 // namedLabels finds the label that a body means, and its other texts. Fields are

@@ -109,11 +109,23 @@ func (s *Sim) remember(r *http.Request) {
 	}
 }
 
+// handler is one endpoint: its answer as JSON, or why it refuses.
+type handler func(r *http.Request) (any, *refusal)
+
+func (answer handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, refused := answer(r)
+	if refused != nil {
+		fail(w, refused)
+		return
+	}
+	simkit.WriteJSON(w, http.StatusOK, body)
+}
+
 // routes returns the documented endpoints (E1 to E14) and nothing else: no
 // /sync, no endpoint for active tasks (N3).
 func (s *Sim) routes() http.Handler {
 	mux := http.NewServeMux()
-	for pattern, handle := range map[string]http.HandlerFunc{
+	for pattern, handle := range map[string]handler{
 		"POST /api/v1/workspaces/invitations/delete":           s.authenticated(s.deleteInvitation),
 		"GET /api/v1/workspaces/invitations/all":               s.authenticated(s.listInvitations),
 		"PUT /api/v1/workspaces/invitations/{code}/accept":     s.authenticated(s.answerInvitation),
@@ -130,9 +142,9 @@ func (s *Sim) routes() http.Handler {
 		"POST /api/v1/usage_billing/top_up":                    s.authenticated(s.topUp),
 		"GET /api/v1/usage_billing/usage_summary":              s.authenticated(s.usageSummary),
 		"GET /api/v1/usage_billing/history":                    s.authenticated(s.usageHistory),
-		"/":                                                    func(w http.ResponseWriter, _ *http.Request) { fail(w, notFound("No such endpoint.")) },
+		"/":                                                    func(*http.Request) (any, *refusal) { return nil, notFound("No such endpoint.") },
 	} {
-		mux.HandleFunc(pattern, handle)
+		mux.Handle(pattern, handle)
 	}
 	return mux
 }
@@ -150,13 +162,12 @@ func (s *Sim) limited(next http.Handler) http.Handler {
 
 // authenticated refuses a request without the credential. The scheme is not
 // documented (T-65); the simulator's is set by its options.
-func (s *Sim) authenticated(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+func (s *Sim) authenticated(next handler) handler {
+	return func(r *http.Request) (any, *refusal) {
 		if !s.authorized(r) {
-			fail(w, unauthorized())
-			return
+			return nil, unauthorized()
 		}
-		next(w, r)
+		return next(r)
 	}
 }
 

@@ -1,10 +1,10 @@
 package taskssim
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"time"
-
-	"github.com/flowrun/flowrun/internal/simkit"
 )
 
 // dayCount is the tasks of a day, or of the week that begins on it.
@@ -21,7 +21,7 @@ type projectCount struct {
 
 // stats answers E10b with all that the document lists (T-13); the names of the
 // fields are the simulator's.
-func (s *Sim) stats(w http.ResponseWriter, _ *http.Request) {
+func (s *Sim) stats(*http.Request) (any, *refusal) {
 	s.mu.Lock()
 	all, projects, now := s.world.completed(), s.world.projects, s.world.now
 	s.mu.Unlock()
@@ -33,7 +33,7 @@ func (s *Sim) stats(w http.ResponseWriter, _ *http.Request) {
 			colorsOf[p.ID] = p.Color
 		}
 	}
-	simkit.WriteJSON(w, http.StatusOK, map[string]any{
+	return map[string]any{
 		"completed_count": 3120 + len(all),
 		"days_items":      counts(all, today, 7, 1),
 		"week_items":      counts(all, monday, 4, 7),
@@ -48,7 +48,7 @@ func (s *Sim) stats(w http.ResponseWriter, _ *http.Request) {
 			"current_daily": 3, "last_daily": 9, "max_daily": 41, "current_weekly": 1, "last_weekly": 5, "max_weekly": 17,
 		},
 		"project_colors": colorsOf,
-	})
+	}, nil
 }
 
 // counts counts spans of days, the latest first.
@@ -65,7 +65,7 @@ func counts(all []task, from time.Time, spans, days int) []dayCount {
 				perProject[t.ProjectID]++
 			}
 		}
-		for _, id := range sortedNames(perProject) {
+		for _, id := range slices.Sorted(maps.Keys(perProject)) {
 			span.Items = append(span.Items, projectCount{id, perProject[id]})
 		}
 		out = append(out, span)

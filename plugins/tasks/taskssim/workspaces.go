@@ -1,13 +1,12 @@
 package taskssim
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/flowrun/flowrun/internal/simkit"
 )
 
 // invitation is one invitation view; its fields are not documented. The code
@@ -59,20 +58,15 @@ func (s *Sim) workspaceOf(text string, lowest int64) (workspace, *refusal) {
 
 // listProjects answers E5a and E5b. Guests may not see archived projects, and
 // of the active ones only those they joined.
-func (s *Sim) listProjects(w http.ResponseWriter, r *http.Request) {
+func (s *Sim) listProjects(r *http.Request) (any, *refusal) {
 	in, refused := s.workspaceOf(r.PathValue("workspace"), 0)
 	limit, refusedLimit := number(r, "limit", 100, 1, 500)
 	archived := strings.HasSuffix(r.URL.Path, "archived")
-	switch {
-	case refused != nil:
-	case refusedLimit != nil:
-		refused = refusedLimit
-	case archived && in.role == guest:
+	if refused = cmp.Or(refused, refusedLimit); refused == nil && archived && in.role == guest {
 		refused = forbidden("Guests may not list archived projects.")
 	}
 	if refused != nil {
-		fail(w, refused)
-		return
+		return nil, refused
 	}
 	s.mu.Lock()
 	all := s.world.projects
@@ -83,97 +77,80 @@ func (s *Sim) listProjects(w http.ResponseWriter, r *http.Request) {
 			found = append(found, p)
 		}
 	}
-	servePage(s, w, r, "results", found, limit)
+	return pageOf(s, r, "results", found, limit)
 }
 
 // listInvitations answers E2 with an array, all at once.
-func (s *Sim) listInvitations(w http.ResponseWriter, r *http.Request) {
+func (s *Sim) listInvitations(r *http.Request) (any, *refusal) {
 	in, refused := s.workspaceOf(r.URL.Query().Get("workspace_id"), 0)
 	if refused == nil && in.role == guest {
 		refused = forbidden("Only members may list invitations.")
 	}
 	if refused != nil {
-		fail(w, refused)
-		return
+		return nil, refused
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	found := []invitation{}
 	for _, i := range s.world.invitations {
 		if i.WorkspaceID == in.id && i.State == pending {
 			found = append(found, i)
 		}
 	}
-	s.mu.Unlock()
-	simkit.WriteJSON(w, http.StatusOK, found)
+	return found, nil
 }
 
 // answerInvitation answers E3 and E4. What a second answer gets is not
 // documented; here it is 400.
-func (s *Sim) answerInvitation(w http.ResponseWriter, r *http.Request) {
+func (s *Sim) answerInvitation(r *http.Request) (any, *refusal) {
 	code := r.PathValue("code")
 	state := map[bool]string{true: "accepted", false: "rejected"}[strings.HasSuffix(r.URL.Path, "/accept")]
 	if refused := serverID("invite_code", code); refused != nil {
-		fail(w, refused)
-		return
+		return nil, refused
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	at := slices.IndexFunc(s.world.invitations, func(i invitation) bool { return i.code == code })
-	var refused *refusal
-	var answer invitation
 	switch {
 	case at < 0:
-		refused = notFound("The invitation was not found.")
+		return nil, notFound("The invitation was not found.")
 	case s.world.invitations[at].UserEmail != user:
-		refused = forbidden("The invitation is for another user.")
+		return nil, forbidden("The invitation is for another user.")
 	case s.world.invitations[at].State != pending:
-		refused = badRequest("The invitation is not pending any more.")
-	default:
-		s.world.invitations[at].State = state
-		answer = s.world.invitations[at]
+		return nil, badRequest("The invitation is not pending any more.")
 	}
-	s.mu.Unlock()
-	if refused != nil {
-		fail(w, refused)
-		return
-	}
-	simkit.WriteJSON(w, http.StatusOK, answer)
+	s.world.invitations[at].State = state
+	return s.world.invitations[at], nil
 }
 
 // deleteInvitation answers E1. Its body is not documented: the simulator takes
 // the pending invitation whose address or id stands anywhere in it.
-func (s *Sim) deleteInvitation(w http.ResponseWriter, r *http.Request) {
+func (s *Sim) deleteInvitation(r *http.Request) (any, *refusal) {
 	body, refused := object(r)
 	if refused != nil {
-		fail(w, refused)
-		return
+		return nil, refused
 	}
 	named := texts(body)
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	at := slices.IndexFunc(s.world.invitations, func(i invitation) bool {
 		return i.State == pending && (slices.Contains(named, i.UserEmail) || slices.Contains(named, i.ID))
 	})
-	var answer invitation
 	switch {
 	case at < 0:
-		refused = notFound("No pending invitation matches the body.")
+		return nil, notFound("No pending invitation matches the body.")
 	case s.world.workspaces[s.world.invitations[at].WorkspaceID].role != admin:
-		refused = forbidden("Only admins may delete invitations.")
-	default:
-		answer = s.world.invitations[at]
-		answer.State = "deleted"
-		s.world.invitations = slices.Delete(slices.Clone(s.world.invitations), at, at+1)
+		return nil, forbidden("Only admins may delete invitations.")
 	}
-	s.mu.Unlock()
-	if refused != nil {
-		fail(w, refused)
-		return
-	}
-	simkit.WriteJSON(w, http.StatusOK, answer)
+	answer := s.world.invitations[at]
+	answer.State = "deleted"
+	s.world.invitations = slices.Delete(slices.Clone(s.world.invitations), at, at+1)
+	return answer, nil
 }
 
 // inviteUsers answers E6. Its body is not documented: every text with an @ in
 // it is an address.
-func (s *Sim) inviteUsers(w http.ResponseWriter, r *http.Request) {
+func (s *Sim) inviteUsers(r *http.Request) (any, *refusal) {
 	in, refused := s.workspaceOf(r.PathValue("workspace"), 1)
 	if refused == nil && in.role == guest {
 		refused = forbidden("Guests may not invite.")
@@ -183,8 +160,7 @@ func (s *Sim) inviteUsers(w http.ResponseWriter, r *http.Request) {
 		body, refused = object(r)
 	}
 	if refused != nil {
-		fail(w, refused)
-		return
+		return nil, refused
 	}
 	invited := []string{}
 	s.mu.Lock()
@@ -196,10 +172,9 @@ func (s *Sim) inviteUsers(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Unlock()
 	if len(invited) == 0 {
-		fail(w, badRequest("The body holds no e-mail address."))
-		return
+		return nil, badRequest("The body holds no e-mail address.")
 	}
-	simkit.WriteJSON(w, http.StatusOK, map[string]any{"invited_emails": invited})
+	return map[string]any{"invited_emails": invited}, nil
 }
 
 func (w *world) invite(id int64, address string) {
