@@ -69,9 +69,8 @@ type Option func(*plan.Step)
 
 // Do is an action step. with is a map, or nil.
 func Do(id, uses string, with any, options ...Option) plan.Step {
-	step := plan.Step{
-		ID: id, Kind: plan.StepAction, Uses: uses, RunIf: plan.RunIfOK, Pos: plan.Pos{Line: 1, Column: 1},
-	}
+	step := stepOf(id, plan.StepAction)
+	step.Uses = uses
 	if with != nil {
 		step.With = Value(with)
 	}
@@ -81,12 +80,12 @@ func Do(id, uses string, with any, options ...Option) plan.Step {
 			Attempts: 4, Delay: time.Second, Factor: 2, MaxDelay: 30 * time.Second, On: plan.DefaultRetryKinds(),
 		}
 	}
-	return applied(step, options)
+	return With(step, options...)
 }
 
 // Let is a let step of names and values in turn.
 func Let(id string, namesAndValues ...any) plan.Step {
-	step := plan.Step{ID: id, Kind: plan.StepLet, RunIf: plan.RunIfOK, Pos: plan.Pos{Line: 1, Column: 1}}
+	step := stepOf(id, plan.StepLet)
 	for i := 0; i+1 < len(namesAndValues); i += 2 {
 		step.Let = append(step.Let, plan.Binding{
 			Name: namesAndValues[i].(string), Value: Value(namesAndValues[i+1]),
@@ -97,22 +96,23 @@ func Let(id string, namesAndValues ...any) plan.Step {
 
 // Each is a loop with `item` as its name and one item at a time.
 func Each(id string, foreach any, steps []plan.Step, options ...Option) plan.Step {
-	step := plan.Step{
-		ID: id, Kind: plan.StepLoop, RunIf: plan.RunIfOK, Pos: plan.Pos{Line: 1, Column: 1},
-		Loop: &plan.Loop{Foreach: Value(foreach), As: "item", MaxParallel: 1, Steps: link(steps)},
-	}
-	return applied(step, options)
+	step := stepOf(id, plan.StepLoop)
+	step.Loop = &plan.Loop{Foreach: Value(foreach), As: "item", MaxParallel: 1, Steps: link(steps)}
+	return With(step, options...)
 }
 
-func applied(step plan.Step, options []Option) plan.Step {
+// stepOf is a step of line 1 that runs when all went well before it.
+func stepOf(id string, kind plan.StepKind) plan.Step {
+	return plan.Step{ID: id, Kind: kind, RunIf: plan.RunIfOK, Pos: plan.Pos{Line: 1, Column: 1}}
+}
+
+// With applies options to a step.
+func With(step plan.Step, options ...Option) plan.Step {
 	for _, option := range options {
 		option(&step)
 	}
 	return step
 }
-
-// With applies options to a step.
-func With(step plan.Step, options ...Option) plan.Step { return applied(step, options) }
 
 // Needs names what the step follows; without names it follows nothing.
 func Needs(ids ...string) Option {

@@ -103,6 +103,13 @@ func crashLoopCases() []*Case {
 
 func reconcileCases() []*Case {
 	lost := Fail(plan.KindTimeout)
+	applied := func(want runs.Applied) func(testing.TB, Result) {
+		return func(t testing.TB, got Result) {
+			if got.Error.Applied != want {
+				t.Errorf("applied %q", got.Error.Applied)
+			}
+		}
+	}
 	return []*Case{
 		{
 			Name:     "rule 11: a lost call that took effect ends with what the plugin says of it",
@@ -120,21 +127,13 @@ func reconcileCases() []*Case {
 			Name:     "rule 11: with no attempt left, a lost call that did not happen fails",
 			Workflow: Workflow(Do("a", "svc.ship", nil, Retry(1, 0))),
 			Script:   Script{Answers: map[string][]Answer{"a": {lost}}, Outcomes: map[string][]Outcome{"a": {Says(runs.NotApplied, "")}}},
-			Want: Want{Status: runs.RunFailed, Count: 1, Error: &WantError{Kind: plan.KindTimeout, Step: "a"}, Check: func(t testing.TB, got Result) {
-				if got.Error.Applied != runs.NotApplied {
-					t.Errorf("applied %q", got.Error.Applied)
-				}
-			}},
+			Want:     Want{Status: runs.RunFailed, Count: 1, Error: &WantError{Kind: plan.KindTimeout, Step: "a"}, Check: applied(runs.NotApplied)},
 		},
 		{
 			Name:     "rule 11: a lost call of which a part took effect fails and is not sent again",
 			Workflow: Workflow(Do("a", "svc.ship", nil)),
 			Script:   Script{Answers: map[string][]Answer{"a": {lost, OK(`{"value":1}`)}}, Outcomes: map[string][]Outcome{"a": {Says(runs.AppliedPartly, "")}}},
-			Want: Want{Status: runs.RunFailed, Count: 1, Error: &WantError{Kind: plan.KindTimeout, Step: "a"}, Check: func(t testing.TB, got Result) {
-				if got.Error.Applied != runs.AppliedPartly {
-					t.Errorf("applied %q", got.Error.Applied)
-				}
-			}},
+			Want:     Want{Status: runs.RunFailed, Count: 1, Error: &WantError{Kind: plan.KindTimeout, Step: "a"}, Check: applied(runs.AppliedPartly)},
 		},
 		{
 			Name:     "rule 11: what the plugin can't tell is unknown, and a resume asks again",
@@ -160,11 +159,7 @@ func reconcileCases() []*Case {
 				Outcomes: map[string][]Outcome{"a": {Says(runs.NotApplied, "")}},
 				Acts:     []Act{Crash(time.Second)},
 			},
-			Want: Want{Status: runs.RunSucceeded, Count: 2, Check: func(t testing.TB, got Result) {
-				if got.Calls[1].Attempt != 1 {
-					t.Errorf("attempt %d", got.Calls[1].Attempt)
-				}
-			}},
+			Want: Want{Status: runs.RunSucceeded, Count: 2, Check: sameAttempt},
 		},
 		{
 			Name:     "P6: a once call that kills the engine each time is parked, never repeated in silence",
@@ -213,7 +208,12 @@ func Replan(after time.Duration, w *plan.Workflow) []Act {
 }
 
 func replanCases() []*Case {
-	items := []any{"x", "y"}
+	each := func(value any, options ...Option) plan.Step {
+		return Each("each", []any{"x", "y"}, []plan.Step{
+			Do("one", "svc.post", nil), Do("two", "svc.post", map[string]any{"value": value}),
+		}, append(options, Key("item"))...)
+	}
+	end := func(that bool) plan.Step { return Do("end", runs.CoreAssert, map[string]any{"that": that}) }
 	return []*Case{
 		{
 			Name:     "rule 21: a failed step goes on as the newer plan says, what has run stays",
@@ -236,28 +236,17 @@ func replanCases() []*Case {
 			Want: Want{Status: runs.RunSucceeded, Calls: []string{"a", "a", "b"}},
 		},
 		{
-			Name: "rule 21: the items of a loop that ended stay, the step that failed is another one",
-			Workflow: Workflow(Each("each", items, []plan.Step{
-				Do("one", "svc.post", nil), Do("two", "svc.post", map[string]any{"value": 1}),
-			}, Key("item"), Collecting()), Do("end", runs.CoreAssert, map[string]any{"that": false})),
-			Script: Script{
-				Answers: map[string][]Answer{},
-				Acts: Replan(time.Hour, Workflow(Each("each", items, []plan.Step{
-					Do("one", "svc.post", nil), Do("two", "svc.post", map[string]any{"value": 1}),
-				}, Key("item"), Collecting()), Do("end", runs.CoreAssert, map[string]any{"that": true}))),
-			},
-			Want: Want{Status: runs.RunSucceeded, Count: 4},
+			Name:     "rule 21: the items of a loop that ended stay, the step that failed is another one",
+			Workflow: Workflow(each(1, Collecting()), end(false)),
+			Script:   Script{Acts: Replan(time.Hour, Workflow(each(1, Collecting()), end(true)))},
+			Want:     Want{Status: runs.RunSucceeded, Count: 4},
 		},
 		{
-			Name: "rule 21: a step of a loop's item that failed is another one in the newer plan",
-			Workflow: Workflow(Each("each", items, []plan.Step{
-				Do("one", "svc.post", nil), Do("two", "svc.post", map[string]any{"value": 1}),
-			}, Key("item"))),
+			Name:     "rule 21: a step of a loop's item that failed is another one in the newer plan",
+			Workflow: Workflow(each(1)),
 			Script: Script{
 				Answers: map[string][]Answer{"each[x].two": {Fail(plan.KindInvalid)}},
-				Acts: Replan(time.Hour, Workflow(Each("each", items, []plan.Step{
-					Do("one", "svc.post", nil), Do("two", "svc.post", map[string]any{"value": 2}),
-				}, Key("item")))),
+				Acts:    Replan(time.Hour, Workflow(each(2))),
 			},
 			Want: Want{Status: runs.RunSucceeded, Calls: []string{"each[x].one", "each[x].two", "each[x].two#plan2", "each[y].one", "each[y].two"}},
 		},

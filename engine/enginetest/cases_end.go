@@ -76,6 +76,22 @@ func handlerCases() []*Case {
 	}
 }
 
+// warned says that the run has one line in its log, a warning.
+func warned(t testing.TB, got Result) {
+	t.Helper()
+	if len(got.Logs) != 1 || got.Logs[0].Level != "warn" {
+		t.Errorf("logs %v", got.Logs)
+	}
+}
+
+// sameAttempt says that the second call was the first attempt still.
+func sameAttempt(t testing.TB, got Result) {
+	t.Helper()
+	if got.Calls[1].Attempt != 1 {
+		t.Errorf("attempt %d", got.Calls[1].Attempt)
+	}
+}
+
 func cancelCases() []*Case {
 	two := func() *plan.Workflow {
 		return Handlers(Workflow(Do("a", "svc.read", nil), Do("b", "svc.read", nil)), nil,
@@ -111,11 +127,7 @@ func cancelCases() []*Case {
 			Script:   Script{Answers: map[string][]Answer{"a": {{Never: true}}}, Acts: []Act{Cancel(5 * time.Second)}},
 			Want: Want{
 				Status: runs.RunCanceled, Took: 15 * time.Second, Steps: map[string]runs.StepStatus{"a": runs.StepUnknown},
-				Check: func(t testing.TB, got Result) {
-					if len(got.Logs) != 1 || got.Logs[0].Level != "warn" {
-						t.Errorf("logs %v", got.Logs)
-					}
-				},
+				Check: warned,
 			},
 		},
 		{
@@ -255,11 +267,7 @@ func crashCases() []*Case {
 				Answers: map[string][]Answer{"a": {OK(`{}`).In(10 * time.Second), OK(`{}`)}},
 				Acts:    []Act{Crash(5 * time.Second)},
 			},
-			Want: Want{Status: runs.RunSucceeded, Calls: []string{"a", "a", "b"}, Check: func(t testing.TB, got Result) {
-				if got.Calls[1].Attempt != 1 {
-					t.Errorf("attempt %d", got.Calls[1].Attempt)
-				}
-			}},
+			Want: Want{Status: runs.RunSucceeded, Calls: []string{"a", "a", "b"}, Check: sameAttempt},
 		},
 		{
 			Name:     "P3: a once call in flight at a crash is never sent again",

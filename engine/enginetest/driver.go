@@ -93,36 +93,27 @@ type Result struct {
 }
 
 // Next returns the answer to a call of an operation path.
-func (s *Script) Next(path string) Answer {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	answers := s.Answers[path]
-	if len(answers) == 0 {
-		return OK(`{}`)
-	}
-	if s.given == nil {
-		s.given = map[string]int{}
-	}
-	i := min(s.given[path], len(answers)-1)
-	s.given[path]++
-	return answers[i]
-}
+func (s *Script) Next(path string) Answer { return next(s, s.Answers[path], path, OK(`{}`)) }
 
 // Outcome returns the answer to a question about the call of an operation path.
 func (s *Script) Outcome(path string) (outcome runs.Outcome, after time.Duration) {
+	said := next(s, s.Outcomes[path], path+"#reconcile", Says(runs.AppliedUnknown, ""))
+	return said.Outcome, said.After
+}
+
+// next returns what is due of a list, of which key counts; none where it is empty.
+func next[T any](s *Script, list []T, key string, none T) T {
+	if len(list) == 0 {
+		return none
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	outcomes := s.Outcomes[path]
-	if len(outcomes) == 0 {
-		return runs.Outcome{Applied: runs.AppliedUnknown, Note: "scripted"}, 0
-	}
 	if s.given == nil {
 		s.given = map[string]int{}
 	}
-	key := path + "#reconcile"
-	i := min(s.given[key], len(outcomes)-1)
+	i := min(s.given[key], len(list)-1)
 	s.given[key]++
-	return outcomes[i].Outcome, outcomes[i].After
+	return list[i]
 }
 
 // OK is a completed answer.

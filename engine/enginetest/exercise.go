@@ -90,32 +90,29 @@ func (w *Want) compare(t testing.TB, got Result) {
 	for name, want := range w.Outputs {
 		compareJSON(t, "output "+name, want, got.Outputs[name])
 	}
-	if w.Calls != nil {
-		var calls []string
-		for _, call := range got.Calls {
-			calls = append(calls, call.Path)
-		}
-		if diff := cmp.Diff(w.Calls, calls); diff != "" {
-			t.Errorf("calls (-want +got):\n%s", diff)
-		}
-	}
+	compareTexts(t, "calls", w.Calls, got.Calls, func(call Call) string { return call.Path })
 	if w.Count != 0 && len(got.Calls) != w.Count {
 		t.Errorf("%d calls were made, want %d", len(got.Calls), w.Count)
 	}
-	if w.Logs != nil {
-		var logs []string
-		for _, line := range got.Logs {
-			logs = append(logs, line.Message)
-		}
-		if diff := cmp.Diff(w.Logs, logs); diff != "" {
-			t.Errorf("logs (-want +got):\n%s", diff)
-		}
-	}
+	compareTexts(t, "logs", w.Logs, got.Logs, func(line runs.Log) string { return line.Message })
 	if w.Took != 0 && got.Took != w.Took {
 		t.Errorf("the run took %s of virtual time, want %s", got.Took, w.Took)
 	}
 	if w.Check != nil {
 		w.Check(t, got)
+	}
+}
+
+// compareTexts compares one text of each thing in a list, where there is something to
+// compare with.
+func compareTexts[T any](t testing.TB, what string, want []string, list []T, text func(T) string) {
+	t.Helper()
+	var got []string
+	for _, thing := range list {
+		got = append(got, text(thing))
+	}
+	if diff := cmp.Diff(want, got); want != nil && diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
 
