@@ -38,24 +38,21 @@ type action struct {
 	deprecated  string
 
 	run        func(c *core, config, input any) (any, error)
-	validators []validator
-	narrowers  []narrower
+	hooks      []hook
+	validators []func(input any, unknown []string) []Problem
+	narrowers  []func(input any, unknown []string) json.RawMessage
 	reconcile  *reconciler
 }
 
 type example struct {
 	name          string
-	input, output any
+	input, output json.RawMessage
 }
 
-type validator struct {
-	input reflect.Type
-	check func(input any, unknown []string) []Problem
-}
-
-type narrower struct {
+// hook is an option that takes an input: it must be of the action's type.
+type hook struct {
+	option string
 	input  reflect.Type
-	narrow func(input any, unknown []string) json.RawMessage
 }
 
 type reconciler struct {
@@ -157,14 +154,9 @@ func (a *action) checkDeclarations(p *Plugin) {
 }
 
 func (a *action) checkHooks(p *Plugin) {
-	for _, v := range a.validators {
-		if v.input != a.inputType {
-			p.failf("action %s: ValidateWith takes %s, the action takes %s", a.name, v.input, a.inputType)
-		}
-	}
-	for _, n := range a.narrowers {
-		if n.input != a.inputType {
-			p.failf("action %s: NarrowWith takes %s, the action takes %s", a.name, n.input, a.inputType)
+	for _, h := range a.hooks {
+		if h.input != a.inputType {
+			p.failf("action %s: %s takes %s, the action takes %s", a.name, h.option, h.input, a.inputType)
 		}
 	}
 	if r := a.reconcile; r != nil && (r.config != a.configType || r.input != a.inputType || r.output != a.outputType) {
@@ -174,29 +166,15 @@ func (a *action) checkHooks(p *Plugin) {
 
 func (a *action) checkExamples(p *Plugin) {
 	for _, e := range a.examples {
-		input, err := encodeExample(e.input)
-		if err != nil {
-			p.failf("action %s: example %s: %w", a.name, e.name, err)
-			continue
-		}
-		if _, problems := a.decode(input, nil); firstError(problems) != nil {
+		if _, problems := a.decode(e.input, nil); firstError(problems) != nil {
 			p.failf("action %s: example %s: %w", a.name, e.name, firstError(problems))
 		}
-		if e.output != nil {
-			a.checkExampleOutput(p, e)
+		if e.output == nil {
+			continue
 		}
-	}
-}
-
-func (a *action) checkExampleOutput(p *Plugin, e example) {
-	output, err := encodeExample(e.output)
-	if err != nil {
-		p.failf("action %s: output of the example %s: %w", a.name, e.name, err)
-		return
-	}
-	_, problems := a.output.check(output, nil)
-	if wrong := firstError(problems); wrong != nil {
-		p.failf("action %s: output of the example %s: %w", a.name, e.name, wrong)
+		if _, problems := a.output.check(e.output, nil); firstError(problems) != nil {
+			p.failf("action %s: output of the example %s: %w", a.name, e.name, firstError(problems))
+		}
 	}
 }
 
@@ -207,8 +185,8 @@ func (a *action) decode(raw []byte, unknown []string) (any, []Problem) {
 	if firstError(problems) != nil {
 		return input, problems
 	}
-	for _, v := range a.validators {
-		problems = append(problems, v.check(input, unknown)...)
+	for _, check := range a.validators {
+		problems = append(problems, check(input, unknown)...)
 	}
 	return input, problems
 }

@@ -1,8 +1,6 @@
 package sdk
 
 import (
-	"fmt"
-
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 	"github.com/flowrun/flowrun/proto/handshake"
 )
@@ -11,7 +9,7 @@ import (
 const featureReconcile = "reconcile"
 
 // describe returns what the plugin is: the same bytes for the same program.
-func (p *Plugin) describe() (*pluginv1.DescribeResponse, error) {
+func (p *Plugin) describe() *pluginv1.DescribeResponse {
 	response := &pluginv1.DescribeResponse{
 		Name: p.name, Version: p.version, Doc: p.doc, Sdk: sdkVersion,
 		ProtocolMinor: handshake.ProtocolMinor,
@@ -26,19 +24,15 @@ func (p *Plugin) describe() (*pluginv1.DescribeResponse, error) {
 		response.Login = &pluginv1.Login{Start: l.Start, Wait: l.Wait, Status: l.Status, Revoke: l.Revoke, Scopes: l.Scopes}
 	}
 	for _, a := range p.actions {
-		described, err := a.describe()
-		if err != nil {
-			return nil, fmt.Errorf("describe action %s: %w", a.name, err)
-		}
-		response.Actions = append(response.Actions, described)
+		response.Actions = append(response.Actions, a.describe())
 		if a.reconcile != nil && len(response.Plugin.Features) == 0 {
 			response.Plugin.Features = []string{featureReconcile}
 		}
 	}
-	return response, nil
+	return response
 }
 
-func (a *action) describe() (*pluginv1.Action, error) {
+func (a *action) describe() *pluginv1.Action {
 	described := &pluginv1.Action{
 		Name: a.name, Doc: a.doc, Effect: a.effect,
 		InputSchema: a.input.JSON(), OutputSchema: a.output.JSON(),
@@ -53,15 +47,7 @@ func (a *action) describe() (*pluginv1.Action, error) {
 		described.OutputSchema = a.rawOutput
 	}
 	for _, e := range a.examples {
-		input, err := encodeExample(e.input)
-		if err != nil {
-			return nil, err
-		}
-		output, err := encodeExample(e.output)
-		if err != nil {
-			return nil, err
-		}
-		described.Examples = append(described.Examples, &pluginv1.Example{Name: e.name, Input: input, Output: output})
+		described.Examples = append(described.Examples, &pluginv1.Example{Name: e.name, Input: e.input, Output: e.output})
 	}
-	return described, nil
+	return described
 }

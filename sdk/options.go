@@ -72,7 +72,24 @@ func Deprecated(instead string) ActionOption {
 // Example adds a valid input and, when output is not nil, what it may give.
 // New checks both against their schemas. A Value keeps its bytes.
 func Example(name string, input, output any) ActionOption {
-	return func(_ *Plugin, a *action) { a.examples = append(a.examples, example{name, input, output}) }
+	return func(p *Plugin, a *action) {
+		of := "action " + a.name + ": "
+		a.examples = append(a.examples, example{
+			name, p.exampleJSON(of+"example "+name, input), p.exampleJSON(of+"output of the example "+name, output),
+		})
+	}
+}
+
+// exampleJSON encodes a value of an example; nil stays nil.
+func (p *Plugin) exampleJSON(what string, v any) json.RawMessage {
+	if v == nil {
+		return nil
+	}
+	encoded, err := json.Marshal(v)
+	if err != nil {
+		p.failf("%s: %w", what, err)
+	}
+	return encoded
 }
 
 // Fault declares a failure that the action may end with.
@@ -89,10 +106,8 @@ func Fault(code Code, reason, doc string) ActionOption {
 // values in in. It is empty before a call.
 func ValidateWith[I any](fn func(in I, unknown []string) []Problem) ActionOption {
 	return func(_ *Plugin, a *action) {
-		a.validators = append(a.validators, validator{
-			input: reflect.TypeFor[I](),
-			check: func(input any, unknown []string) []Problem { return fn(*input.(*I), unknown) },
-		})
+		a.hooks = append(a.hooks, hook{"ValidateWith", reflect.TypeFor[I]()})
+		a.validators = append(a.validators, func(input any, unknown []string) []Problem { return fn(*input.(*I), unknown) })
 	}
 }
 
@@ -111,10 +126,8 @@ func ValidateField[I any](pointer string, fn func(in I) []Problem) ActionOption 
 // checked. fn returns a JSON Schema, or nil to leave it as declared.
 func NarrowWith[I any](fn func(in I, unknown []string) json.RawMessage) ActionOption {
 	return func(_ *Plugin, a *action) {
-		a.narrowers = append(a.narrowers, narrower{
-			input:  reflect.TypeFor[I](),
-			narrow: func(input any, unknown []string) json.RawMessage { return fn(*input.(*I), unknown) },
-		})
+		a.hooks = append(a.hooks, hook{"NarrowWith", reflect.TypeFor[I]()})
+		a.narrowers = append(a.narrowers, func(input any, unknown []string) json.RawMessage { return fn(*input.(*I), unknown) })
 	}
 }
 

@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -268,12 +267,4 @@ func Scope(fields ...string) LimitOption {
 // MaxConcurrent bounds how many calls may be open at the same time.
 func MaxConcurrent(n int) LimitOption {
 	return func(l *pluginv1.Limiter) { l.MaxConcurrent = uint32(max(n, 0)) }
-}
-
-// encodeExample encodes a value of an example; nil stays nil.
-func encodeExample(v any) (json.RawMessage, error) {
-	if v == nil {
-		return nil, nil
-	}
-	return json.Marshal(v)
 }

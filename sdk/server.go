@@ -52,11 +52,7 @@ func (s *Server) Close() { s.connections.closeAll() }
 
 // Describe is pure: it needs no config and no network.
 func (s *Server) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
-	response, err := s.plugin.describe()
-	if err != nil {
-		return nil, status.Error(codes.Internal, err.Error())
-	}
-	return response, nil
+	return s.plugin.describe(), nil
 }
 
 // Validate checks a step's input without sending anything.
@@ -76,8 +72,8 @@ func (s *Server) Validate(_ context.Context, request *pluginv1.ValidateRequest) 
 	if firstError(problems) != nil {
 		return response, nil
 	}
-	for _, n := range a.narrowers {
-		if narrowed := n.narrow(input, unknown); narrowed != nil {
+	for _, narrow := range a.narrowers {
+		if narrowed := narrow(input, unknown); narrowed != nil {
 			response.OutputSchema = narrowed
 		}
 	}

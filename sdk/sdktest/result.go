@@ -3,7 +3,6 @@ package sdktest
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -108,11 +107,11 @@ func problems(diagnostics []*pluginv1.Diagnostic) []sdk.Problem {
 // as it would fail the step in a run.
 func (p *Plugin) checkOutput(action string, output json.RawMessage) {
 	p.t.Helper()
-	index := slices.IndexFunc(p.described.GetActions(), func(a *pluginv1.Action) bool { return a.GetName() == action })
-	if index < 0 {
+	described := p.find(action)
+	if described == nil {
 		return
 	}
-	if err := fits(p.described.Actions[index].GetOutputSchema(), output); err != nil {
+	if err := fits(described.GetOutputSchema(), output); err != nil {
 		p.t.Errorf("action %s: its output does not fit its schema: %v\n%s", action, err, output)
 	}
 }

@@ -113,12 +113,20 @@ func (p *Plugin) Describe() *pluginv1.DescribeResponse { return p.described }
 // Action returns the description of one action; a missing one fails the test.
 func (p *Plugin) Action(name string) *pluginv1.Action {
 	p.t.Helper()
+	a := p.find(name)
+	if a == nil {
+		p.t.Fatalf("the plugin has no action %q", name)
+	}
+	return a
+}
+
+// find returns the description of an action, nil for none.
+func (p *Plugin) find(name string) *pluginv1.Action {
 	for _, a := range p.described.GetActions() {
 		if a.GetName() == name {
 			return a
 		}
 	}
-	p.t.Fatalf("the plugin has no action %q", name)
 	return nil
 }
 
@@ -136,21 +144,24 @@ func (p *Plugin) Connect(name string, config any) []sdk.Problem {
 // CheckConnection tries the connection that Open made.
 func (p *Plugin) CheckConnection() (account string, failure *sdk.Error) {
 	p.t.Helper()
+	response := p.tryConnection()
+	return response.GetAccount(), sdkError(response.GetError())
+}
+
+func (p *Plugin) tryConnection() *pluginv1.CheckConnectionResponse {
+	p.t.Helper()
 	response, err := p.client.CheckConnection(p.t.Context(), &pluginv1.CheckConnectionRequest{Connection: Connection})
 	if err != nil {
 		p.t.Fatalf("check the connection: %v", err)
 	}
-	return response.GetAccount(), sdkError(response.GetError())
+	return response
 }
 
 // NotTried tries the connection that Open made, and returns whether nothing was asked
 // of the service, with the reason that the plugin gave (Call.NotTried).
 func (p *Plugin) NotTried() (why string, notTried bool) {
 	p.t.Helper()
-	response, err := p.client.CheckConnection(p.t.Context(), &pluginv1.CheckConnectionRequest{Connection: Connection})
-	if err != nil {
-		p.t.Fatalf("check the connection: %v", err)
-	}
+	response := p.tryConnection()
 	return response.GetNote(), response.GetNotTried() && response.GetError() == nil
 }
 
