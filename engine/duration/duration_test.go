@@ -137,3 +137,14 @@ func TestText(t *testing.T) {
 		}
 	}
 }
+
+func TestDurationsAsPeopleSayThem(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-1: "0ms", 812 * time.Millisecond: "812ms", 4 * time.Second: "4s", 4290 * time.Millisecond: "4.2s",
+		185 * time.Second: "3m05s", 123 * time.Minute: "2h03m",
+	} {
+		if got := duration.Brief(d); got != want {
+			t.Errorf("Brief(%d) is %s, want %s", d, got, want)
+		}
+	}
+}

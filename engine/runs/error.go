@@ -20,6 +20,13 @@ const (
 	AppliedPartly  Applied = "partly"
 )
 
+var appliedWords = map[Applied]string{
+	NotApplied: "nothing was changed", AppliedUnknown: "it may have been done", AppliedFully: "it was done", AppliedPartly: "a part of it was done",
+}
+
+// Words tell people whether a failed call changed anything; "" where it was not said.
+func (a Applied) Words() string { return appliedWords[a] }
+
 // Error is the failure of a call, a step or a run. Message is safe to show and
 // store. Pointer is a JSON Pointer into the step's `with`.
 type Error struct {

@@ -56,7 +56,7 @@ func ProductRules() Rules {
 			"internal/web/wire":   {"engine/diag"},
 			"docs":                {},
 			"internal/web/packed": {},
-			"internal/web/page":   append(rooms(), "engine", "engine/diag", "engine/plan", "engine/runs", "engine/graph", "internal/web/guard", "internal/web/markdown", "internal/web/packed", "internal/web/wire"),
+			"internal/web/page":   append(rooms(), "engine", "engine/diag", "engine/duration", "engine/plan", "engine/runs", "engine/graph", "internal/web/guard", "internal/web/markdown", "internal/web/packed", "internal/web/wire"),
 
 			"internal/web/markdown": {},
 			"internal/testbuild":    {},

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/upkeep"
 	"github.com/flowrun/flowrun/engine/workspace"
@@ -156,7 +157,7 @@ func (a *app) long(ctx context.Context, what string, work func(context.Context) 
 			cancel()
 			stop() // the next one has its usual effect
 		case <-time.After(wait):
-			a.note("%s: %s so far", what, view.Duration(a.sys.Now().Sub(begun)))
+			a.note("%s: %s so far", what, duration.Brief(a.sys.Now().Sub(begun)))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package term
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -11,8 +12,7 @@ import (
 // use.
 type Block struct {
 	out   io.Writer
-	drawn int // lines on the screen
-	last  string
+	lines []string // on the screen
 }
 
 // NewBlock returns an empty block on out.
@@ -22,18 +22,10 @@ func NewBlock(out io.Writer) *Block { return &Block{out: out} }
 // and there must be fewer than the terminal has rows. Equal lines are not
 // written again.
 func (b *Block) Draw(lines []string) error {
-	text := strings.Join(lines, "\n")
-	if text == b.last && b.drawn == len(lines) {
+	if slices.Equal(lines, b.lines) {
 		return nil
 	}
-	var out strings.Builder
-	b.rewind(&out)
-	for _, line := range lines {
-		out.WriteString(line + "\x1b[K\n")
-	}
-	out.WriteString("\x1b[J")
-	b.last, b.drawn = text, len(lines)
-	return b.write(out.String())
+	return b.write(nil, lines)
 }
 
 // Print writes lines above the block, which is drawn again below them.
@@ -41,31 +33,24 @@ func (b *Block) Print(lines ...string) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	var out strings.Builder
-	b.rewind(&out)
-	for _, line := range lines {
-		out.WriteString(line + "\x1b[K\n")
-	}
-	if b.drawn > 0 {
-		for line := range strings.SplitSeq(b.last, "\n") {
-			out.WriteString(line + "\x1b[K\n")
-		}
-	}
-	out.WriteString("\x1b[J")
-	return b.write(out.String())
+	return b.write(lines, b.lines)
 }
 
 // Leave keeps what is drawn on the screen and begins a new block below it.
-func (b *Block) Leave() { b.drawn, b.last = 0, "" }
+func (b *Block) Leave() { b.lines = nil }
 
-func (b *Block) rewind(out *strings.Builder) {
-	if b.drawn > 0 {
-		fmt.Fprintf(out, "\r\x1b[%dA", b.drawn)
+// write replaces what is on the screen by lines that stay above and those of the block.
+func (b *Block) write(above, block []string) error {
+	var out strings.Builder
+	if len(b.lines) > 0 {
+		fmt.Fprintf(&out, "\r\x1b[%dA", len(b.lines))
 	}
-}
-
-func (b *Block) write(text string) error {
-	if _, err := io.WriteString(b.out, text); err != nil {
+	for _, line := range slices.Concat(above, block) {
+		out.WriteString(line + "\x1b[K\n")
+	}
+	out.WriteString("\x1b[J")
+	b.lines = block
+	if _, err := io.WriteString(b.out, out.String()); err != nil {
 		return fmt.Errorf("draw on the terminal: %w", err)
 	}
 	return nil

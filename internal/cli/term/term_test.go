@@ -32,7 +32,7 @@ func TestCleanSteersNoTerminal(t *testing.T) {
 }
 
 func TestWidthCountsCells(t *testing.T) {
-	for text, want := range map[string]int{"abc": 3, "词语": 4, "e\u0301": 1, "✓": 1, "": 0} {
+	for text, want := range map[string]int{"abc": 3, "词语": 4, "e\u0301": 1, "✓": 1, "": 0, Style{Color: true}.Red("词a") + "b": 4} {
 		if got := Width(text); got != want {
 			t.Errorf("Width(%q) is %d, want %d", text, got, want)
 		}

@@ -28,12 +28,19 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// Width returns how many cells text takes. Text has no control characters and
-// no colours.
+// Width returns how many cells text takes; colours of a Style take none. Text has
+// no other control characters.
 func Width(text string) int {
-	width := 0
+	width, inColour := 0, false
 	for _, r := range text {
-		width += runeWidth(r)
+		switch {
+		case r == '\x1b':
+			inColour = true
+		case inColour:
+			inColour = r != 'm'
+		default:
+			width += runeWidth(r)
+		}
 	}
 	return width
 }

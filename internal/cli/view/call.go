@@ -18,10 +18,8 @@ const progressEvery = time.Second
 type Call struct {
 	out          io.Writer
 	page         Page
-	cancel       string // the key that ends a prompt, "" = none
-	live         *term.Block
-	size         func() (width, height int)
-	above        []string
+	cancel       string  // the key that ends a prompt, "" = none
+	live         *screen // nil = lines are printed as they come
 	prompt       *runs.Prompt
 	progress     string
 	now          time.Time
@@ -35,7 +33,7 @@ func NewCall(out io.Writer, page Page) *Call { return &Call{out: out, page: page
 // NewLiveCall returns a view for a terminal; size tells its width and height.
 // cancel names the key that a prompt's reader may press, "" for none.
 func NewLiveCall(out io.Writer, page Page, cancel string, size func() (width, height int)) *Call {
-	return &Call{out: out, page: page, cancel: cancel, live: term.NewBlock(out), size: size}
+	return &Call{out: out, page: page, cancel: cancel, live: newScreen(out, size, page.Style, page.Times)}
 }
 
 // Log shows a line of the call.
@@ -76,7 +74,7 @@ func (c *Call) Prompt(prompt runs.Prompt) {
 
 func (c *Call) line(text string) {
 	if c.live != nil {
-		c.above = append(c.above, text)
+		c.live.above = append(c.live.above, text)
 		return
 	}
 	fmt.Fprintln(c.out, text)
@@ -85,46 +83,28 @@ func (c *Call) line(text string) {
 // Tick tells the time and draws.
 func (c *Call) Tick(now time.Time) {
 	c.now = now
-	if c.live == nil {
-		return
+	if c.live != nil {
+		c.live.draw(c.lines())
 	}
-	lines := c.lines()
-	_ = c.live.Print(c.above...) // a terminal that is gone must not end the call
-	c.above = nil
-	_ = c.live.Draw(lines)
 }
 
-// lines returns the block. A box that is too high to be drawn in place is
-// printed once.
+// lines returns the block.
 func (c *Call) lines() []string {
-	width, height := c.size()
-	width = max(width-1, 20) // some terminals wrap at the last cell
+	width, height := c.live.room()
 	var lines []string
 	if c.progress != "" {
 		lines = append(lines, c.page.Style.Dim(term.Truncate(c.progress, width)))
 	}
-	if c.prompt == nil {
-		return lines
+	if c.prompt != nil {
+		lines = append(lines, c.live.box(c.prompt, c.now, c.cancel, height-1-len(lines))...)
 	}
-	box := promptBox(c.prompt, c.now, c.cancel, width, c.page.Style, c.page.Times)
-	if len(lines)+len(box) < height {
-		return append(lines, box...)
-	}
-	if seen(c.printed, c.prompt) {
-		return lines
-	}
-	c.printed = append(c.printed, c.prompt)
-	c.above = append(c.above, promptBox(c.prompt, time.Time{}, c.cancel, width, c.page.Style, c.page.Times)...)
 	return lines
 }
 
 // Close takes the block away: what follows tells how it ended.
 func (c *Call) Close() {
-	if c.live == nil {
-		return
+	if c.live != nil {
+		c.live.draw(nil)
+		c.live.block.Leave()
 	}
-	_ = c.live.Print(c.above...)
-	c.above = nil
-	_ = c.live.Draw(nil)
-	c.live.Leave()
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/connections"
+	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
@@ -16,13 +17,7 @@ import (
 func (p Page) Connections(out io.Writer, connections []workspace.ConnectionStatus) {
 	table := Table{Head: []string{"CONNECTION", "PLUGIN", "URL", "RATE", "LOGIN"}}
 	for _, c := range connections {
-		table.Add(term.Clean(c.Name), term.Clean(c.Plugin), term.Truncate(cmp.Or(term.Clean(c.URL), "-"), 60), cmp.Or(c.Rate, "-"), p.loginText(c))
-	}
-	table.Paint = func(row, column int, cell string) string {
-		if column == 4 {
-			return p.paintLogin(connections[row], cell)
-		}
-		return cell
+		table.Add(term.Clean(c.Name), term.Clean(c.Plugin), term.Truncate(cmp.Or(term.Clean(c.URL), "-"), 60), cmp.Or(c.Rate, "-"), p.paintLogin(c, p.loginText(c)))
 	}
 	table.Write(out)
 }
@@ -86,15 +81,10 @@ func (p Page) ConnectionTests(out io.Writer, tests []connections.Test) {
 		line := fmt.Sprintf("%s  %s", term.Pad(term.Clean(test.Name), names), term.Pad(term.Clean(test.Plugin), plugins))
 		if test.Error != nil {
 			fmt.Fprintf(out, "%s %s  %s\n", p.Style.Red("✗"), line, p.Style.Red(term.Clean(errorLine(test.Error))))
-			if facts := errorFacts(test.Error); facts != "" {
-				fmt.Fprintf(out, "  %s\n", p.Style.Dim(facts))
-			}
-			if test.Error.Hint.Text != "" {
-				fmt.Fprintf(out, "  %s %s\n", p.Style.Cyan("help:"), term.Clean(test.Error.Hint.Text))
-			}
+			p.belowError(out, test.Error)
 			continue
 		}
-		took := Duration(time.Duration(test.DurationMS) * time.Millisecond)
+		took := duration.Brief(time.Duration(test.DurationMS) * time.Millisecond)
 		text := "ok"
 		if test.NotTried {
 			text = term.Clean(test.Opened())
@@ -125,21 +115,12 @@ func (p Page) LoggedIn(out io.Writer, name string, scopes, missing []string, unt
 func (p Page) Secrets(out io.Writer, secrets []workspace.SecretInfo) {
 	table := Table{Head: []string{"SECRET", "FROM", "USED BY"}}
 	for _, secret := range secrets {
-		from := strings.Join(secret.Sources, ", then ")
-		if from == "" {
-			from = "missing"
-		}
+		from := cmp.Or(strings.Join(secret.Sources, ", then "), p.Style.Red("missing"))
 		needed := make([]string, len(secret.NeededBy))
 		for i, need := range secret.NeededBy {
 			needed[i] = need.Text()
 		}
 		table.Add(term.Clean(secret.Name), from, cmp.Or(term.Clean(strings.Join(needed, ", ")), "-"))
-	}
-	table.Paint = func(_, column int, cell string) string {
-		if column == 1 && cell == "missing" {
-			return p.Style.Red(cell)
-		}
-		return cell
 	}
 	table.Write(out)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
@@ -19,15 +20,10 @@ func (p Page) Runs(out io.Writer, runs []runs.Run) {
 	for _, run := range runs {
 		took := ""
 		if run.FinishedAt != nil {
-			took = Duration(time.Duration(run.DurationMS) * time.Millisecond)
+			took = duration.Brief(time.Duration(run.DurationMS) * time.Millisecond)
 		}
-		table.Add(run.ID, term.Clean(run.Workflow), runStatusText(run), term.Clean(run.Trigger), p.Times.Short(run.StartedAt), took)
-	}
-	table.Paint = func(row, column int, cell string) string {
-		if column == 2 {
-			return paintRun(p.Style, runs[row].Status, cell)
-		}
-		return cell
+		status := paintRun(p.Style, run.Status, runStatusText(run))
+		table.Add(run.ID, term.Clean(run.Workflow), status, term.Clean(run.Trigger), p.Times.Short(run.StartedAt), took)
 	}
 	table.Write(out)
 }

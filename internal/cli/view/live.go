@@ -3,10 +3,13 @@ package view
 import (
 	"fmt"
 	"io"
+	"iter"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
@@ -14,20 +17,14 @@ import (
 // Live draws one line per top-level step at the bottom of a terminal, again and
 // again in place, with log lines above it.
 type Live struct {
-	block *term.Block
-	size  func() (width, height int)
-	style term.Style
-	times Times
+	*screen
 	model *model
-	above []string // log lines and notes that wait for the next drawing
 	now   time.Time
-
-	printed []*runs.Prompt // above the block, for want of room in it
 }
 
 // NewLive returns a live view on a terminal; size tells its width and height.
 func NewLive(out io.Writer, size func() (width, height int), style term.Style, times Times) *Live {
-	return &Live{block: term.NewBlock(out), size: size, style: style, times: times, model: newModel()}
+	return &Live{screen: newScreen(out, size, style, times), model: newModel()}
 }
 
 // Apply folds an update in; it is drawn with the next Tick.
@@ -41,14 +38,10 @@ func (l *Live) Apply(update engine.Update) {
 // Note shows a line above the block.
 func (l *Live) Note(text string) { l.above = append(l.above, text) }
 
-// Tick draws. A terminal that is gone is no reason to stop the run, so that its
-// errors are not looked at.
+// Tick draws.
 func (l *Live) Tick(now time.Time) {
 	l.now = now
-	lines := l.lines()
-	_ = l.block.Print(l.above...)
-	l.above = nil
-	_ = l.block.Draw(lines)
+	l.draw(l.lines())
 }
 
 // Close draws the last state and leaves it on the screen.
@@ -62,9 +55,11 @@ func (l *Live) lines() []string {
 	if l.model.run.ID == "" {
 		return nil
 	}
-	width, height := l.size()
-	width = max(width-1, 20) // some terminals wrap at the last cell
-	boxes := l.boxes(width, height)
+	width, height := l.room()
+	var boxes []string
+	for _, prompt := range l.model.prompts() {
+		boxes = append(boxes, l.box(prompt, l.now, "", height-liveRoom-len(boxes))...)
+	}
 	lines := []string{l.header(width)}
 	names := 0
 	for _, r := range l.model.rows {
@@ -84,28 +79,12 @@ func (l *Live) lines() []string {
 // liveRoom is what is kept of a terminal's height for the header and steps.
 const liveRoom = 6
 
-// boxes returns the prompts of the steps. One that does not fit into the
-// terminal can't be drawn in place: it is printed above the block, once.
-func (l *Live) boxes(width, height int) []string {
-	var boxes []string
-	for _, prompt := range l.model.prompts() {
-		box := promptBox(prompt, l.now, "", width, l.style, l.times)
-		if len(boxes)+len(box)+liveRoom <= height {
-			boxes = append(boxes, box...)
-		} else if !seen(l.printed, prompt) {
-			l.printed = append(l.printed, prompt)
-			l.above = append(l.above, promptBox(prompt, time.Time{}, "", width, l.style, l.times)...)
-		}
-	}
-	return boxes
-}
-
 func (l *Live) header(width int) string {
 	run := l.model.run
 	text := fmt.Sprintf("%s  %s", term.Clean(run.Workflow), run.ID)
 	status := runStatusText(run)
 	if so := l.now.Sub(run.StartedAt); !run.Status.Ended() && !run.StartedAt.IsZero() && so >= time.Second {
-		status += " " + Duration(so.Truncate(time.Second))
+		status += " " + duration.Brief(so.Truncate(time.Second))
 	}
 	text = term.Truncate(text, max(width-term.Width(status)-2, 10))
 	return l.style.Bold(text) + "  " + paintRun(l.style, run.Status, status)
@@ -136,32 +115,19 @@ func fit(rows []*row, room int) (shown []*row, left int) {
 	if len(rows) <= room {
 		return rows, 0
 	}
-	drop := len(rows) - room + 1
+	left = len(rows) - room + 1
 	gone := map[*row]bool{}
-	for _, r := range rows {
-		if drop > 0 && (r.step.Status == runs.StepSucceeded || r.step.Status == runs.StepSkipped) {
-			gone[r] = true
-			drop--
+	drop := func(rows iter.Seq2[int, *row], which func(runs.StepStatus) bool) {
+		for _, r := range rows {
+			if len(gone) < left && which(r.step.Status) {
+				gone[r] = true
+			}
 		}
 	}
-	for i := len(rows) - 1; i >= 0 && drop > 0; i-- {
-		if !gone[rows[i]] && rows[i].step.Status == runs.StepPending {
-			gone[rows[i]] = true
-			drop--
-		}
-	}
-	for i := len(rows) - 1; i >= 0 && drop > 0; i-- {
-		if !gone[rows[i]] {
-			gone[rows[i]] = true
-			drop--
-		}
-	}
-	for _, r := range rows {
-		if !gone[r] {
-			shown = append(shown, r)
-		}
-	}
-	return shown, len(gone)
+	drop(slices.All(rows), func(status runs.StepStatus) bool { return status == runs.StepSucceeded || status == runs.StepSkipped })
+	drop(slices.Backward(rows), func(status runs.StepStatus) bool { return status == runs.StepPending })
+	drop(slices.Backward(rows), func(runs.StepStatus) bool { return true })
+	return slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return gone[r] }), left
 }
 
 // runStatusText is a run's status with the reason of a pause.

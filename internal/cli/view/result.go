@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
@@ -91,7 +92,7 @@ func (p Page) header(out io.Writer, result *runs.Result) {
 	line("started", p.Times.Full(run.StartedAt))
 	if run.FinishedAt != nil {
 		line("finished", p.Times.Full(*run.FinishedAt))
-		line("took", Duration(time.Duration(run.DurationMS)*time.Millisecond))
+		line("took", duration.Brief(time.Duration(run.DurationMS)*time.Millisecond))
 	}
 	if run.Attempt > 1 {
 		line("resumed", diag.Count(run.Attempt-1, "time"))
@@ -125,7 +126,6 @@ const itemStepRows = 200
 
 func (p Page) steps(out io.Writer, steps []runs.Step) {
 	table := Table{Head: []string{"", "STEP", "STATUS", "ATTEMPTS", "TOOK", "DETAILS"}}
-	var statuses []runs.StepStatus
 	bad := 0
 	for _, step := range steps {
 		if !isTop(step.Path) && isBad(step.Status) {
@@ -147,14 +147,7 @@ func (p Page) steps(out io.Writer, steps []runs.Step) {
 			}
 			*rest--
 		}
-		statuses = append(statuses, step.Status)
 		table.Rows = append(table.Rows, p.stepRow(step))
-	}
-	table.Paint = func(row, column int, cell string) string {
-		if column == 0 || column == 2 {
-			return paintStep(p.Style, statuses[row], cell)
-		}
-		return cell
 	}
 	table.Write(out)
 	if len(left) > 0 {
@@ -189,8 +182,8 @@ func (p Page) stepRow(step runs.Step) []string {
 	shown := &row{step: step}
 	shown.step.StartedAt, shown.step.Attempts = nil, 0 // columns of their own
 	return []string{
-		symbolOf(step.Status), term.Clean(step.Path), string(step.Status), attempts, elapsed(step, time.Time{}),
-		term.Truncate(shown.details(p.Times, time.Time{}), 100),
+		paintStep(p.Style, step.Status, symbolOf(step.Status)), term.Clean(step.Path), paintStep(p.Style, step.Status, string(step.Status)), attempts,
+		elapsed(step, time.Time{}), term.Truncate(shown.details(p.Times, time.Time{}), 100),
 	}
 }
 
@@ -210,7 +203,7 @@ func (p Page) Step(out io.Writer, run string, step runs.Step, logs []runs.Log) {
 	}
 	line("took", elapsed(step, time.Time{}))
 	if waited := time.Duration(step.WaitedMS) * time.Millisecond; waited > 0 {
-		line("waited", Duration(waited)+" of it, for the rate limit")
+		line("waited", duration.Brief(waited)+" of it, for the rate limit")
 	}
 	if step.TakenFrom != "" {
 		line("result", "taken over from run "+step.TakenFrom)
@@ -281,18 +274,17 @@ func (p Page) errorBox(out io.Writer, where string, err *runs.Error) {
 	for line := range strings.SplitSeq(term.CleanText(errorLine(err)), "\n") {
 		fmt.Fprintf(out, "  %s\n", line)
 	}
+	p.belowError(out, err)
+}
+
+// belowError prints what is known of an error besides its message, and what to do.
+func (p Page) belowError(out io.Writer, err *runs.Error) {
 	if facts := errorFacts(err); facts != "" {
 		fmt.Fprintf(out, "  %s\n", p.Style.Dim(facts))
 	}
 	if err.Hint.Text != "" {
 		fmt.Fprintf(out, "  %s %s\n", p.Style.Cyan("help:"), term.Clean(err.Hint.Text))
 	}
-}
-
-// appliedFacts tell people whether a failed call changed anything.
-var appliedFacts = map[runs.Applied]string{
-	runs.NotApplied: "nothing was changed", runs.AppliedUnknown: "it may have been done",
-	runs.AppliedFully: "it was done", runs.AppliedPartly: "a part of it was done",
 }
 
 func errorFacts(err *runs.Error) string {
@@ -306,12 +298,12 @@ func errorFacts(err *runs.Error) string {
 	if err.HTTPStatus != 0 {
 		add("HTTP", fmt.Sprint(err.HTTPStatus))
 	}
-	if fact, ok := appliedFacts[err.Applied]; ok {
+	if fact := err.Applied.Words(); fact != "" {
 		facts = append(facts, fact)
 	}
 	add("at", err.Pointer)
 	if err.RetryAfterS > 0 {
-		add("again after", Duration(time.Duration(err.RetryAfterS*float64(time.Second))))
+		add("again after", duration.Brief(time.Duration(err.RetryAfterS*float64(time.Second))))
 	}
 	return strings.Join(facts, " · ")
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
@@ -103,7 +104,7 @@ func (r *row) details(times Times, now time.Time) string {
 		add("%s", text)
 	}
 	if waited := time.Duration(step.WaitedMS) * time.Millisecond; waited >= shownWait {
-		add("of it %s waiting for the rate limit", Duration(waited))
+		add("of it %s waiting for the rate limit", duration.Brief(waited))
 	}
 	return strings.Join(parts, " · ")
 }
@@ -165,11 +166,11 @@ func elapsed(step runs.Step, now time.Time) string {
 		return ""
 	case step.FinishedAt != nil:
 		if took := step.FinishedAt.Sub(*step.StartedAt); took >= time.Millisecond {
-			return Duration(took)
+			return duration.Brief(took)
 		}
 		return ""
 	case step.Status.Ended() || now.Sub(*step.StartedAt) < time.Second:
 		return ""
 	}
-	return Duration(now.Sub(*step.StartedAt).Truncate(time.Second))
+	return duration.Brief(now.Sub(*step.StartedAt).Truncate(time.Second))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/trigger"
@@ -17,12 +18,9 @@ import (
 func (p Page) Schedules(out io.Writer, items []trigger.ScheduleItem) {
 	table := Table{Head: []string{"SCHEDULE", "WHEN", "NEXT", "LAST", "WHAT CAME OF IT"}}
 	for _, item := range items {
-		next := "-"
-		switch {
-		case item.Paused:
-			next = "paused"
-		case item.Next != nil:
-			next = p.Times.Short(*item.Next)
+		next := p.shortTime(item.Next, "-")
+		if item.Paused {
+			next = p.Style.Yellow("paused")
 		}
 		last, result := "-", ""
 		if item.Last != nil {
@@ -35,12 +33,6 @@ func (p Page) Schedules(out io.Writer, items []trigger.ScheduleItem) {
 			result = strings.TrimPrefix(result+"; "+pausedText(item), "; ")
 		}
 		table.Add(term.Clean(item.ID), term.Clean(when(item.Kind, item.Cron, item.Every, item.Timezone)), next, last, term.Clean(result))
-	}
-	table.Paint = func(_, column int, cell string) string {
-		if column == 2 && cell == "paused" {
-			return p.Style.Yellow(cell)
-		}
-		return cell
 	}
 	table.Write(out)
 }
@@ -127,7 +119,7 @@ func distance(d time.Duration) string {
 	if d >= 48*time.Hour {
 		return fmt.Sprintf("%dd", d/(24*time.Hour))
 	}
-	return Duration(d.Truncate(time.Second))
+	return duration.Brief(d.Truncate(time.Second))
 }
 
 // Fires prints fires, one a line.
@@ -141,13 +133,11 @@ func (p Page) Fires(out io.Writer, fires []runs.Fire) {
 		if fire.By != "" {
 			note = strings.TrimPrefix(note+"; by "+fire.By, "; ")
 		}
-		table.Add(p.Times.Short(fire.Slot), term.Clean(runs.TriggerID(fire.Workflow, fire.Trigger)), term.Clean(fireText(fire)), term.Clean(note))
-	}
-	table.Paint = func(_, column int, cell string) string {
-		if column == 2 && strings.Contains(cell, "skipped: ") {
-			return p.Style.Yellow(cell)
+		result := term.Clean(fireText(fire))
+		if strings.Contains(result, "skipped: ") {
+			result = p.Style.Yellow(result)
 		}
-		return cell
+		table.Add(p.Times.Short(fire.Slot), term.Clean(runs.TriggerID(fire.Workflow, fire.Trigger)), result, term.Clean(note))
 	}
 	table.Write(out)
 }

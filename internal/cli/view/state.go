@@ -25,7 +25,7 @@ func (p Page) State(out io.Writer, items []memory.StateItem) {
 		case item.Type == "":
 			by += ", not declared any more"
 		}
-		table.Add(term.Clean(item.Name), term.Truncate(term.Clean(string(item.Value)), shownValue), p.shortTime(item.At), by)
+		table.Add(term.Clean(item.Name), term.Truncate(term.Clean(string(item.Value)), shownValue), p.shortTime(item.At, "-"), by)
 	}
 	table.Write(out)
 }
@@ -34,7 +34,7 @@ func (p Page) State(out io.Writer, items []memory.StateItem) {
 func (p Page) PluginStates(out io.Writer, states []services.PluginState) {
 	table := Table{Head: []string{"PLUGIN", "SCOPE", "KEYS", "SIZE", "OF", "USED"}}
 	for _, state := range states {
-		table.Add(term.Clean(state.Plugin), term.Clean(state.Scope), fmt.Sprint(state.Keys), Size(state.Bytes), Size(state.MaxBytes), p.shortTime(state.UsedAt))
+		table.Add(term.Clean(state.Plugin), term.Clean(state.Scope), fmt.Sprint(state.Keys), Size(state.Bytes), Size(state.MaxBytes), p.shortTime(state.UsedAt, "-"))
 	}
 	table.Write(out)
 }
@@ -45,7 +45,7 @@ func (p Page) Cursors(out io.Writer, items []memory.CursorItem) {
 	for _, item := range items {
 		table.Add(
 			term.Clean(item.Workflow), term.Clean(item.Name), term.Clean(item.Identity[:min(len(item.Identity), 8)]),
-			term.Truncate(term.Clean(item.Watermark), shownValue), p.shortTime(item.At), who(item.By, item.Run),
+			term.Truncate(term.Clean(item.Watermark), shownValue), p.shortTime(item.At, "-"), who(item.By, item.Run),
 		)
 	}
 	table.Write(out)
@@ -64,9 +64,10 @@ func (p Page) StateChanges(out io.Writer, changes []memory.StateChange) {
 	table.Write(out)
 }
 
-func (p Page) shortTime(at *time.Time) string {
+// shortTime is a time in a table, none where there is no time.
+func (p Page) shortTime(at *time.Time, none string) string {
 	if at == nil {
-		return "-"
+		return none
 	}
 	return p.Times.Short(*at)
 }

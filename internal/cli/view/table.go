@@ -8,13 +8,11 @@ import (
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
-// Table prints rows in columns that are as wide as their widest cell. Cells may
-// not hold colours but those that paint adds.
+// Table prints rows in columns that are as wide as their widest cell.
 type Table struct {
 	Head   []string // nil = none
 	Rows   [][]string
-	Indent string                                    // before each line
-	Paint  func(row, column int, cell string) string // nil = no colours
+	Indent string // before each line
 }
 
 // Add adds a row.
@@ -22,8 +20,12 @@ func (t *Table) Add(cells ...string) { t.Rows = append(t.Rows, cells) }
 
 // Write prints the table.
 func (t *Table) Write(out io.Writer) {
+	rows := t.Rows
+	if t.Head != nil {
+		rows = append([][]string{t.Head}, rows...)
+	}
 	var widths []int
-	for _, row := range append([][]string{t.Head}, t.Rows...) {
+	for _, row := range rows {
 		for i, cell := range row {
 			if i == len(widths) {
 				widths = append(widths, 0)
@@ -31,26 +33,14 @@ func (t *Table) Write(out io.Writer) {
 			widths[i] = max(widths[i], term.Width(cell))
 		}
 	}
-	if t.Head != nil {
-		t.line(out, -1, t.Head, widths)
-	}
-	for i, cells := range t.Rows {
-		t.line(out, i, cells, widths)
-	}
-}
-
-// line prints the cells of a row; -1 is the head, which has no colours.
-func (t *Table) line(out io.Writer, row int, cells []string, widths []int) {
-	line := t.Indent
-	for i, cell := range cells {
-		padded := cell
-		if i < len(cells)-1 {
-			padded = term.Pad(cell, widths[i]+2)
+	for _, row := range rows {
+		line := t.Indent
+		for i, cell := range row {
+			if i < len(row)-1 {
+				cell = term.Pad(cell, widths[i]+2)
+			}
+			line += cell
 		}
-		if t.Paint != nil && row >= 0 {
-			padded = strings.Replace(padded, cell, t.Paint(row, i, cell), 1)
-		}
-		line += padded
+		fmt.Fprintln(out, strings.TrimRight(line, " "))
 	}
-	fmt.Fprintln(out, strings.TrimRight(line, " "))
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
@@ -80,7 +81,7 @@ func (p Page) testCase(out io.Writer, c workspace.TestCase) {
 	}
 	facts := diag.Count(c.Calls, "call")
 	if c.Took > 0 {
-		facts += ", " + Duration(c.Took) + " of virtual time"
+		facts += ", " + duration.Brief(c.Took) + " of virtual time"
 	}
 	fmt.Fprintf(out, "  %s %s%s %s\n", mark, term.Clean(c.Name), note, p.Style.Dim("· "+facts))
 	for _, failure := range c.Failures {

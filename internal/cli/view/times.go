@@ -1,9 +1,6 @@
 package view
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // Times shows times in one location.
 type Times struct{ Location *time.Location }
@@ -32,22 +29,4 @@ func (t Times) Short(at time.Time) string {
 		return "-"
 	}
 	return t.in(at).Format("2006-01-02 15:04:05")
-}
-
-// Duration returns d as people say it: 812ms, 4.2s, 3m05s, 2h03m.
-func Duration(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "0ms"
-	case d < time.Second:
-		return fmt.Sprintf("%dms", d.Milliseconds())
-	case d < time.Minute:
-		if d%time.Second == 0 {
-			return fmt.Sprintf("%ds", d/time.Second)
-		}
-		return fmt.Sprintf("%.1fs", d.Truncate(100*time.Millisecond).Seconds())
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
-	}
-	return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
 }

@@ -11,23 +11,11 @@ import (
 func (p Page) Tokens(out io.Writer, tokens []access.TokenInfo) {
 	table := Table{Head: []string{"TOKEN", "SCOPE", "CREATED", "LAST USED", "EXPIRES", "ID"}}
 	for _, token := range tokens {
-		used, expires := "never", "never"
-		if token.LastUsedAt != nil {
-			used = p.Times.Short(*token.LastUsedAt)
-		}
-		if token.ExpiresAt != nil {
-			expires = p.Times.Short(*token.ExpiresAt)
-		}
+		expires := p.shortTime(token.ExpiresAt, "never")
 		if token.Expired {
-			expires = "expired"
+			expires = p.Style.Red("expired")
 		}
-		table.Add(term.Clean(token.Name), token.Scope, p.Times.Short(token.CreatedAt), used, expires, token.ID)
-	}
-	table.Paint = func(row, column int, cell string) string {
-		if column == 4 && tokens[row].Expired {
-			return p.Style.Red(cell)
-		}
-		return cell
+		table.Add(term.Clean(token.Name), token.Scope, p.Times.Short(token.CreatedAt), p.shortTime(token.LastUsedAt, "never"), expires, token.ID)
 	}
 	table.Write(out)
 }

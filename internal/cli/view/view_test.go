@@ -279,17 +279,6 @@ func TestRunsAreATable(t *testing.T) {
 	}
 }
 
-func TestDurationsAsPeopleSayThem(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		-1: "0ms", 812 * time.Millisecond: "812ms", 4 * time.Second: "4s", 4290 * time.Millisecond: "4.2s",
-		185 * time.Second: "3m05s", 123 * time.Minute: "2h03m",
-	} {
-		if got := Duration(d); got != want {
-			t.Errorf("Duration(%d) is %s, want %s", d, got, want)
-		}
-	}
-}
-
 func TestTimesInTheirZone(t *testing.T) {
 	zone := time.FixedZone("CST", 8*3600)
 	if got := (Times{zone}).Full(start); got != "2026-03-01 22:03:00 CST" {

@@ -30,7 +30,7 @@ func newErrorBox(run string, e *runs.Error) *errorBox {
 	if e.HTTPStatus != 0 {
 		add("HTTP %d", e.HTTPStatus)
 	}
-	if text, ok := appliedTexts[e.Applied]; ok {
+	if text := e.Applied.Words(); text != "" {
 		add("%s", text)
 	}
 	if e.Pointer != "" {
@@ -40,10 +40,4 @@ func newErrorBox(run string, e *runs.Error) *errorBox {
 		add("again after %s", duration(time.Duration(e.RetryAfterS*float64(time.Second))))
 	}
 	return box
-}
-
-// appliedTexts tell people whether a failed call changed anything.
-var appliedTexts = map[runs.Applied]string{
-	runs.NotApplied: "nothing was changed", runs.AppliedUnknown: "it may have been done",
-	runs.AppliedFully: "it was done", runs.AppliedPartly: "a part of it was done",
 }

@@ -5,25 +5,14 @@ import (
 	"html/template"
 	"time"
 
+	lengths "github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
-// duration writes 12ms, 3.4s, 2m05s or 3h20m.
+// duration writes 12ms, 3.4s, 2m05s, 3h20m or 5d3h.
 func duration(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "0ms"
-	case d < time.Second:
-		return fmt.Sprintf("%dms", d.Milliseconds())
-	case d < time.Minute:
-		if d%time.Second == 0 {
-			return fmt.Sprintf("%ds", d/time.Second)
-		}
-		return fmt.Sprintf("%.1fs", d.Truncate(100*time.Millisecond).Seconds())
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+	if d < 48*time.Hour {
+		return lengths.Brief(d)
 	}
 	return fmt.Sprintf("%dd%dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
 }
