@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
 	"github.com/flowrun/flowrun/internal/web/wire"
 )
@@ -16,10 +17,7 @@ func act[T any](ctx context.Context, a *app, question func(*web.Client) (T, erro
 	if err != nil {
 		return answer, err
 	}
-	err = session.tryAnyway(ctx, func(c *web.Client) (err error) {
-		answer, err = question(c)
-		return err
-	})
+	answer, err = tryAnyway(ctx, session, question)
 	return answer, errors.Join(err, session.close(nil))
 }
 
@@ -32,9 +30,28 @@ func ask[T any](ctx context.Context, a *app, question func(*web.Client) (T, erro
 	return act(ctx, a, question)
 }
 
+// askOr is ask for what the project's files tell where there is no store.
+func askOr[T any](ctx context.Context, a *app, question func(*web.Client) (T, error), offline func(*workspace.Workspace) (T, error)) (T, error) {
+	answer, err := ask(ctx, a, question)
+	if errors.Is(err, errNoStore) {
+		return inProject(ctx, a, offline)
+	}
+	return answer, err
+}
+
+// inProject reads something of the project, for which no store is needed.
+func inProject[T any](ctx context.Context, a *app, read func(*workspace.Workspace) (T, error)) (answer T, err error) {
+	project, err := a.loadProject(ctx)
+	if err != nil {
+		return answer, err
+	}
+	defer project.Close()
+	return read(project)
+}
+
 // visit is ask for what has no answer of its own.
 func (a *app) visit(ctx context.Context, question func(*web.Client) error) error {
-	_, err := ask(ctx, a, func(c *web.Client) (struct{}, error) { return struct{}{}, question(c) })
+	_, err := ask(ctx, a, func(c *web.Client) (any, error) { return nil, question(c) })
 	return err
 }
 

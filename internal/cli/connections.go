@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -41,30 +40,20 @@ func (a *app) listConnections(ctx context.Context) error {
 
 // readConnections asks the owner of the store. Without a store nobody is logged
 // in, and the project alone tells; a sandbox is started for the question.
-func (a *app) readConnections(ctx context.Context) (connections []workspace.ConnectionStatus, err error) {
-	ask := func(c *web.Client) error {
-		connections, err = c.Connections(ctx)
-		return err
+func (a *app) readConnections(ctx context.Context) ([]workspace.ConnectionStatus, error) {
+	question := func(c *web.Client) ([]workspace.ConnectionStatus, error) { return c.Connections(ctx) }
+	if !a.sandbox {
+		return askOr(ctx, a, question, func(project *workspace.Workspace) ([]workspace.ConnectionStatus, error) {
+			return project.ListConnections(ctx), nil
+		})
 	}
-	if a.sandbox {
-		session, err := a.connect(ctx, roleWork)
-		if err != nil {
-			return nil, err
-		}
-		session.announceSandbox()
-		err = session.tryAnyway(ctx, ask)
-		return connections, session.abandon(err)
-	}
-	err = a.visit(ctx, ask)
-	if !errors.Is(err, errNoStore) {
-		return connections, err
-	}
-	project, err := a.loadProject(ctx)
+	session, err := a.connect(ctx, roleWork)
 	if err != nil {
 		return nil, err
 	}
-	defer project.Close()
-	return project.ListConnections(ctx), nil
+	session.announceSandbox()
+	connections, err := tryAnyway(ctx, session, question)
+	return connections, session.abandon(err)
 }
 
 func (a *app) connectionsTestCommand() *cobra.Command {

@@ -63,10 +63,7 @@ func (a *app) dbOwners(ctx context.Context, by string) error {
 
 func (a *app) dbStats(ctx context.Context) error {
 	stats, err := ask(ctx, a, func(c *web.Client) (*upkeep.DBStats, error) { return c.DBStats(ctx) })
-	if err != nil {
-		return a.noDB(err)
-	}
-	return a.print(stats, func() { a.printStats(stats) })
+	return a.tell(stats, a.noDB(err), func() { a.printStats(stats) })
 }
 
 func (a *app) printStats(stats *upkeep.DBStats) {
@@ -105,17 +102,12 @@ func (a *app) backupDB(ctx context.Context, path string) error {
 	if path != "" {
 		path = a.abs(path)
 	}
-	var report *upkeep.BackupReport
-	err := a.long(ctx, "writing and checking the backup", func(ctx context.Context) (err error) {
-		report, err = ask(ctx, a, func(c *web.Client) (*upkeep.BackupReport, error) {
+	report, err := long(ctx, a, "writing and checking the backup", func(ctx context.Context) (*upkeep.BackupReport, error) {
+		return ask(ctx, a, func(c *web.Client) (*upkeep.BackupReport, error) {
 			return c.Backup(ctx, upkeep.BackupRequest{Path: path})
 		})
-		return err
 	})
-	if err != nil {
-		return inputAsUsage(a.noDB(err))
-	}
-	return a.print(report, func() {
+	return a.tell(report, inputAsUsage(a.noDB(err)), func() {
 		a.say("backup %s", a.shown(report.Path))
 		a.say("%s, sha256 %s", view.Size(report.Bytes), report.SHA256)
 		if report.Sealed > 0 {
@@ -136,22 +128,25 @@ const (
 
 // long does what may take long: it says now and then that it still works, and
 // Ctrl-C ends it in good order, a second one at once.
-func (a *app) long(ctx context.Context, what string, work func(context.Context) error) error {
+func long[T any](ctx context.Context, a *app, what string, work func(context.Context) (T, error)) (result T, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	signals, stop := a.sys.Signals()
-	done := make(chan error, 1)
+	done := make(chan struct{})
 	begun := a.sys.Now()
-	go func() { done <- work(ctx) }()
+	go func() {
+		defer close(done)
+		result, err = work(ctx)
+	}()
 	interrupted := 0
 	for wait := workingFirst; ; wait = workingEvery {
 		select {
-		case err := <-done:
+		case <-done:
 			stop()
 			if interrupted > 0 && errors.Is(err, context.Canceled) {
-				return &codedError{code: interrupted, err: fmt.Errorf("interrupted while %s", what)}
+				err = &codedError{code: interrupted, err: fmt.Errorf("interrupted while %s", what)}
 			}
-			return err
+			return result, err
 		case signal := <-signals:
 			interrupted = exitOfSignal(signal)
 			cancel()

@@ -44,16 +44,12 @@ func (a *app) checkDB(ctx context.Context, file string) error {
 	default:
 		return a.noDB(errNoStore)
 	}
-	var report *upkeep.CheckReport
 	var copied bool
-	err = a.long(ctx, "checking "+a.shown(path), func(ctx context.Context) (err error) {
+	report, err := long(ctx, a, "checking "+a.shown(path), func(ctx context.Context) (report *upkeep.CheckReport, err error) {
 		report, copied, err = a.checkFile(ctx, at, path)
-		return err
+		return report, err
 	})
-	if err != nil {
-		return err
-	}
-	err = a.print(report, func() {
+	err = a.tell(report, err, func() {
 		report.Path = a.shown(report.Path)
 		a.page(a.sys.Stdout).CheckReport(a.sys.Stdout, report)
 		if copied {
@@ -138,15 +134,10 @@ func (a *app) restoreDB(ctx context.Context, file string) error {
 	if info, err := os.Stat(backup); err != nil || info.IsDir() {
 		return notFoundError(fmt.Errorf("there is no backup %s", safePath(file)), "")
 	}
-	var report *upkeep.RestoreReport
-	err = a.longAlone(ctx, at, "checking and restoring "+file, "nothing is restored", func(ctx context.Context, config workspace.Config) (err error) {
-		report, err = engine.RestoreStore(ctx, config, backup)
-		return err
+	report, err := longAlone(ctx, a, at, "checking and restoring "+file, "nothing is restored", func(ctx context.Context, config workspace.Config) (*upkeep.RestoreReport, error) {
+		return engine.RestoreStore(ctx, config, backup)
 	})
-	if err != nil {
-		return err
-	}
-	return a.print(report, func() {
+	return a.tell(report, err, func() {
 		a.say("restored %s", a.shown(report.Path))
 		a.restoreNotes(report)
 	})
@@ -154,13 +145,16 @@ func (a *app) restoreDB(ctx context.Context, file string) error {
 
 // longAlone does what takes long and wants a store that nobody has open; refused
 // says what is not done where somebody has.
-func (a *app) longAlone(ctx context.Context, at place, what, refused string, work func(context.Context, workspace.Config) error) error {
-	return a.long(ctx, what, func(ctx context.Context) error {
-		owner, _, err := a.alone(ctx, at, func(config workspace.Config) error { return work(ctx, config) })
+func longAlone[T any](ctx context.Context, a *app, at place, what, refused string, work func(context.Context, workspace.Config) (T, error)) (T, error) {
+	return long(ctx, a, what, func(ctx context.Context) (report T, err error) {
+		owner, _, err := a.alone(ctx, at, func(config workspace.Config) (err error) {
+			report, err = work(ctx, config)
+			return err
+		})
 		if err == nil && owner != nil {
-			return a.busyError(at, owner, refused)
+			err = a.busyError(at, owner, refused)
 		}
-		return err
+		return report, err
 	})
 }
 
@@ -205,15 +199,8 @@ func (a *app) compactDB(ctx context.Context) error {
 	if !exists(storePath(at)) {
 		return a.noDB(errNoStore)
 	}
-	var report *upkeep.CompactReport
-	err = a.longAlone(ctx, at, "compacting "+a.shown(storePath(at)), "nothing is compacted", func(ctx context.Context, config workspace.Config) (err error) {
-		report, err = engine.CompactStore(ctx, config)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return a.print(report, func() {
+	report, err := longAlone(ctx, a, at, "compacting "+a.shown(storePath(at)), "nothing is compacted", engine.CompactStore)
+	return a.tell(report, err, func() {
 		a.say("compacted %s: %s, before %s", a.shown(report.Path), view.Size(report.After), view.Size(report.Before))
 	})
 }

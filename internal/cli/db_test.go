@@ -23,20 +23,20 @@ func TestALongCommandEndsInGoodOrderAtAnInterrupt(t *testing.T) {
 	signals := make(chan os.Signal, 1)
 	a, stopped := longApp(signals)
 	cleaned := false
-	err := a.long(t.Context(), "checking x", func(ctx context.Context) error {
+	_, err := long(t.Context(), a, "checking x", func(ctx context.Context) (any, error) {
 		signals <- os.Interrupt
 		<-ctx.Done()
 		cleaned = true
-		return ctx.Err()
+		return nil, ctx.Err()
 	})
 	if exitCode(err) != exitInterrupted || err.Error() != "interrupted while checking x" || !cleaned || !*stopped {
 		t.Errorf("%v, exit %d, cleaned %v, signals given back %v", err, exitCode(err), cleaned, *stopped)
 	}
 	wrong := errors.New("wrong")
-	if err := a.long(t.Context(), "checking x", func(context.Context) error { return wrong }); !errors.Is(err, wrong) {
+	if _, err := long(t.Context(), a, "checking x", func(context.Context) (any, error) { return nil, wrong }); !errors.Is(err, wrong) {
 		t.Errorf("an error becomes %v", err)
 	}
-	if err := a.long(t.Context(), "checking x", func(context.Context) error { return nil }); err != nil {
+	if _, err := long(t.Context(), a, "checking x", func(context.Context) (any, error) { return nil, nil }); err != nil {
 		t.Errorf("success becomes %v", err)
 	}
 }

@@ -126,10 +126,7 @@ func (f *follower) follow(ctx context.Context) (*runs.Result, error) {
 // result returns the run at the end of its feed. Again is true when nobody
 // drove it and it was resumed.
 func (f *follower) result(ctx context.Context) (result *runs.Result, again bool, err error) {
-	err = f.session.tryAnyway(ctx, func(c *web.Client) error {
-		result, err = c.Result(ctx, f.id)
-		return err
-	})
+	result, err = tryAnyway(ctx, f.session, func(c *web.Client) (*runs.Result, error) { return c.Result(ctx, f.id) })
 	if err != nil || f.left(result.Run) {
 		return result, false, err
 	}
@@ -138,9 +135,8 @@ func (f *follower) result(ctx context.Context) (result *runs.Result, again bool,
 		return result, false, nil
 	}
 	f.view.Note("the process that drove the run is gone; going on with it")
-	err = f.session.tryAnyway(ctx, func(c *web.Client) error {
-		_, err := c.Resume(ctx, f.id, engine.ResumeRequest{By: f.app.user()})
-		return err
+	_, err = tryAnyway(ctx, f.session, func(c *web.Client) (*runs.Run, error) {
+		return c.Resume(ctx, f.id, engine.ResumeRequest{By: f.app.user()})
 	})
 	if problem, ok := errors.AsType[*web.Problem](err); ok && problem.Code == wire.CodeConflict {
 		err = nil // another command was faster
@@ -175,11 +171,7 @@ func (f *follower) watch(ctx context.Context) (ended bool, err error) {
 	if f.records {
 		from = f.lastSeq
 	}
-	var stream *web.Stream
-	err = f.session.tryAnyway(ctx, func(c *web.Client) error {
-		stream, err = c.Watch(ctx, f.id, from)
-		return err
-	})
+	stream, err := tryAnyway(ctx, f.session, func(c *web.Client) (*web.Stream, error) { return c.Watch(ctx, f.id, from) })
 	if err != nil {
 		return false, err
 	}

@@ -26,10 +26,7 @@ func (a *app) keyCheckCommand() *cobra.Command {
 
 func (a *app) checkKey(ctx context.Context) error {
 	report, err := ask(ctx, a, func(c *web.Client) (*services.KeyReport, error) { return c.CheckKey(ctx) })
-	if err != nil {
-		return a.noDB(err)
-	}
-	err = a.print(report, func() {
+	err = a.tell(report, a.noDB(err), func() {
 		report.File = a.shown(report.File)
 		a.page(a.sys.Stdout).KeyReport(a.sys.Stdout, report)
 		switch {
@@ -57,15 +54,10 @@ func (a *app) keyRotateCommand() *cobra.Command {
 }
 
 func (a *app) rotateKey(ctx context.Context) error {
-	var rotation *services.KeyRotation
-	err := a.long(ctx, "sealing every value anew", func(ctx context.Context) (err error) {
-		rotation, err = ask(ctx, a, func(c *web.Client) (*services.KeyRotation, error) { return c.RotateKey(ctx) })
-		return err
+	rotation, err := long(ctx, a, "sealing every value anew", func(ctx context.Context) (*services.KeyRotation, error) {
+		return ask(ctx, a, func(c *web.Client) (*services.KeyRotation, error) { return c.RotateKey(ctx) })
 	})
-	if err != nil {
-		return a.notYet(err, "there is no key yet: nothing has run here")
-	}
-	return a.print(rotation, func() {
+	return a.tell(rotation, a.notYet(err, "there is no key yet: nothing has run here"), func() {
 		if rotation.Continued {
 			a.note("a rotation that was interrupted is finished")
 		}

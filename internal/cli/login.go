@@ -51,12 +51,10 @@ func (a *app) login(ctx context.Context, name string, scopes []string) error {
 		return unknownConnection(name)
 	}
 	return canceledLogin(a.work(ctx, func(ctx context.Context, session *session) (int, error) {
-		result, err := a.watchLogin(ctx, func(ctx context.Context, sink web.Prompter) (result calls.Result, err error) {
-			err = session.tryAnyway(ctx, func(c *web.Client) error { // asked twice, a login is the same one
-				result, err = c.Login(ctx, name, connections.LoginRequest{Scopes: scopes}, sink)
-				return err
+		result, err := a.watchLogin(ctx, func(ctx context.Context, sink web.Prompter) (calls.Result, error) {
+			return tryAnyway(ctx, session, func(c *web.Client) (calls.Result, error) { // asked twice, a login is the same one
+				return c.Login(ctx, name, connections.LoginRequest{Scopes: scopes}, sink)
 			})
-			return result, err
 		})
 		if err != nil {
 			return 0, err

@@ -50,22 +50,30 @@ func (a *app) print(answer any, text func()) error {
 	return nil
 }
 
+// tell prints an answer, unless an error stands in its place.
+func (a *app) tell(answer any, err error, text func()) error {
+	if err != nil {
+		return err
+	}
+	return a.print(answer, text)
+}
+
 // say prints a line of text on stdout.
 func (a *app) say(format string, args ...any) { fmt.Fprintf(a.sys.Stdout, format+"\n", args...) }
 
 // next suggests a command on stderr.
 func (a *app) next(why string, args ...string) { a.page(a.sys.Stderr).Next(a.sys.Stderr, why, args...) }
 
-// printPage prints a page of a list, nil for an empty one; none is the note where
-// nothing is on it.
-func printPage[T any](a *app, page *web.Page[T], none string, show func(view.Page, io.Writer, []T)) error {
+// printPage prints a page of a list, nil for an empty one, unless it could not be
+// read; none is the note where nothing is on it.
+func printPage[T any](a *app, page *web.Page[T], err error, none string, show func(view.Page, io.Writer, []T)) error {
 	if page == nil {
 		page = &web.Page[T]{}
 	}
 	if page.Items == nil {
 		page.Items = []T{}
 	}
-	return a.print(page, func() {
+	return a.tell(page, err, func() {
 		if len(page.Items) == 0 {
 			a.note("%s", none)
 			return
@@ -77,10 +85,7 @@ func printPage[T any](a *app, page *web.Page[T], none string, show func(view.Pag
 	})
 }
 
-// printList is printPage for a whole list, unless it could not be read.
+// printList is printPage for a whole list.
 func printList[T any](a *app, items []T, err error, none string, show func(view.Page, io.Writer, []T)) error {
-	if err != nil {
-		return err
-	}
-	return printPage(a, &web.Page[T]{Items: items}, none, show)
+	return printPage(a, &web.Page[T]{Items: items}, err, none, show)
 }

@@ -90,7 +90,7 @@ func (a *app) run(ctx context.Context, file string, flags *runFlags) error {
 		return err
 	}
 	// By tryAnyway: RequestID keeps a second request from starting a second run.
-	return session.start(ctx, session.tryAnyway, &flags.followFlags, outs, func(ctx context.Context, c *web.Client) (*runs.Run, error) {
+	return session.start(ctx, tryAnyway, &flags.followFlags, outs, func(ctx context.Context, c *web.Client) (*runs.Run, error) {
 		run, warnings, err := c.Start(ctx, request)
 		if err != nil {
 			return nil, a.startError(err, request)

@@ -83,10 +83,7 @@ func (a *app) listRuns(ctx context.Context, flags *listFlags) error {
 		return err
 	}
 	page, err := ask(ctx, a, func(c *web.Client) (*web.Page[runs.Run], error) { return fullPage(ctx, c, filter) })
-	if err := allowNoStore(err); err != nil {
-		return a.queryFault(flags.query, err)
-	}
-	return printPage(a, page, "no runs", view.Page.Runs)
+	return printPage(a, page, a.queryFault(flags.query, allowNoStore(err)), "no runs", view.Page.Runs)
 }
 
 func (a *app) runFilter(flags *listFlags) (filter runs.Filter, err error) {
@@ -137,10 +134,7 @@ func (a *app) showRun(ctx context.Context, id string) error {
 		}
 		return result, err
 	})
-	if err != nil {
-		return err
-	}
-	return a.print(result, func() {
+	return a.tell(result, err, func() {
 		a.page(a.sys.Stdout).Result(a.sys.Stdout, result, steps)
 		a.afterShown(result)
 	})

@@ -51,11 +51,7 @@ func (a *app) cancelRun(ctx context.Context, id string, noWait bool) error {
 	if err != nil {
 		return err
 	}
-	var run *runs.Run
-	err = session.try(ctx, func(c *web.Client) (err error) {
-		run, err = c.Cancel(ctx, id, a.user())
-		return err
-	})
+	run, err := try(ctx, session, func(c *web.Client) (*runs.Run, error) { return c.Cancel(ctx, id, a.user()) })
 	if err != nil {
 		return session.abandon(err)
 	}
@@ -102,7 +98,7 @@ func (a *app) resumeRun(ctx context.Context, id string, flags *resumeFlags) erro
 	if err != nil {
 		return err
 	}
-	return session.start(ctx, session.try, &flags.followFlags, nil, func(ctx context.Context, c *web.Client) (*runs.Run, error) {
+	return session.start(ctx, try, &flags.followFlags, nil, func(ctx context.Context, c *web.Client) (*runs.Run, error) {
 		return c.Resume(ctx, id, engine.ResumeRequest{DiscardWrites: flags.discardWrites, Latest: flags.withLatest, Dir: a.sys.Dir, By: a.user()})
 	})
 }
@@ -139,7 +135,7 @@ func (a *app) rerun(ctx context.Context, id string, flags *rerunFlags) error {
 	if err != nil {
 		return err
 	}
-	return session.start(ctx, session.try, &flags.followFlags, nil, func(ctx context.Context, c *web.Client) (*runs.Run, error) {
+	return session.start(ctx, try, &flags.followFlags, nil, func(ctx context.Context, c *web.Client) (*runs.Run, error) {
 		run, _, err := c.Rerun(ctx, id, engine.RerunRequest{From: flags.from, Inputs: inputs, By: a.user()})
 		return run, inputError(err)
 	})

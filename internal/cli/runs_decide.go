@@ -150,16 +150,11 @@ func (a *app) decide(ctx context.Context, id, step string, act engine.Act, reque
 	if err != nil {
 		return err
 	}
-	var result *engine.DecideResult
-	err = session.try(ctx, func(c *web.Client) (err error) {
+	result, err := try(ctx, session, func(c *web.Client) (*engine.DecideResult, error) {
 		request.Hold = session.owner != nil
-		result, err = c.Decide(ctx, id, step, act, request)
-		return err
+		return c.Decide(ctx, id, step, act, request)
 	})
-	if err := errors.Join(inputAsUsage(err), session.close(nil)); err != nil {
-		return err
-	}
-	return a.print(result, func() { a.tellDecision(id, step, act, result) })
+	return a.tell(result, errors.Join(inputAsUsage(err), session.close(nil)), func() { a.tellDecision(id, step, act, result) })
 }
 
 func (a *app) tellDecision(id, step string, act engine.Act, result *engine.DecideResult) {

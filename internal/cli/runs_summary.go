@@ -36,10 +36,7 @@ func (a *app) summarise(ctx context.Context, workflow string) error {
 	if errors.Is(err, errNoStore) {
 		summary, err = engine.NoRuns(), nil
 	}
-	if err != nil {
-		return err
-	}
-	return a.print(summary, func() {
+	return a.tell(summary, err, func() {
 		if len(summary.Workflows) == 0 {
 			a.note("no runs")
 			return
@@ -96,10 +93,7 @@ func (a *app) acknowledge(ctx context.Context, c *cobra.Command, r engine.Acknow
 	if len(r.Runs) > 0 {
 		err = a.noRun(r.Runs[0], err)
 	}
-	if err := allowNoStore(err); err != nil {
-		return err
-	}
-	return a.print(web.AcknowledgeAnswer{Acknowledged: n}, func() {
+	return a.tell(web.AcknowledgeAnswer{Acknowledged: n}, allowNoStore(err), func() {
 		if n == 0 {
 			a.note("nothing to acknowledge")
 			return

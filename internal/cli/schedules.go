@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/trigger"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -38,10 +38,7 @@ func (a *app) schedulesListCommand() *cobra.Command {
 
 func (a *app) listSchedules(ctx context.Context) error {
 	page, err := a.readSchedules(ctx)
-	if err != nil {
-		return err
-	}
-	return a.print(page, func() {
+	return a.tell(page, err, func() {
 		if len(page.Items) == 0 {
 			a.note("no schedules: they are `triggers` of a workflow, such as `daily: {cron: \"0 9 * * *\"}`")
 			return
@@ -56,17 +53,13 @@ func (a *app) listSchedules(ctx context.Context) error {
 // readSchedules asks the owner of the store; where there is no store, the files
 // alone.
 func (a *app) readSchedules(ctx context.Context) (*web.SchedulePage, error) {
-	page, err := ask(ctx, a, func(c *web.Client) (*web.SchedulePage, error) { return c.Schedules(ctx) })
-	if !errors.Is(err, errNoStore) {
-		return page, err
-	}
-	project, err := a.loadProject(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer project.Close()
+	return askOr(ctx, a, func(c *web.Client) (*web.SchedulePage, error) { return c.Schedules(ctx) },
+		func(project *workspace.Workspace) (*web.SchedulePage, error) { return offlineSchedules(ctx, project) })
+}
+
+func offlineSchedules(ctx context.Context, project *workspace.Workspace) (*web.SchedulePage, error) {
 	items, err := engine.Offline{Workspace: project}.Schedules(ctx)
-	page = &web.SchedulePage{Page: web.Page[trigger.ScheduleItem]{Items: items}}
+	page := &web.SchedulePage{Page: web.Page[trigger.ScheduleItem]{Items: items}}
 	page.Version, page.Source = project.TZData()
 	return page, err
 }
@@ -106,10 +99,7 @@ func (a *app) nextFires(ctx context.Context, which string, flags *nextFlags) err
 		return err
 	}
 	page, err := a.readNext(ctx, which, from, flags.n)
-	if err != nil {
-		return err
-	}
-	return a.print(page, func() {
+	return a.tell(page, err, func() {
 		if len(page.Items) == 0 {
 			a.note("no schedules")
 			return
@@ -126,54 +116,36 @@ func zoneRules(data web.TZData) string {
 	return data.Version + ", " + data.Source
 }
 
-// asksNext tells the coming fires of a schedule.
-type asksNext func(id string) (*trigger.NextFires, error)
-
 func (a *app) readNext(ctx context.Context, which string, from time.Time, n int) (*nextPage, error) {
-	page, err := ask(ctx, a, func(c *web.Client) (*nextPage, error) {
+	return askOr(ctx, a, func(c *web.Client) (*nextPage, error) {
 		schedules, err := c.Schedules(ctx)
 		if err != nil {
 			return nil, err
 		}
-		page, err := gatherNext(which, schedules.Items, func(id string) (*trigger.NextFires, error) {
+		return gatherNext(which, schedules, func(id string) (*trigger.NextFires, error) {
 			answer, err := c.NextFires(ctx, id, from, n)
 			if err != nil {
 				return nil, err
 			}
 			return &answer.NextFires, nil
 		})
-		if err == nil {
-			page.TZData = schedules.TZData
+	}, func(project *workspace.Workspace) (*nextPage, error) {
+		schedules, err := offlineSchedules(ctx, project)
+		if err != nil {
+			return nil, err
 		}
-		return page, err
+		return gatherNext(which, schedules, func(id string) (*trigger.NextFires, error) {
+			return engine.Offline{Workspace: project}.NextFires(ctx, id, from, n)
+		})
 	})
-	if !errors.Is(err, errNoStore) {
-		return page, err
-	}
-	project, err := a.loadProject(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer project.Close()
-	items, err := engine.Offline{Workspace: project}.Schedules(ctx)
-	if err != nil {
-		return nil, err
-	}
-	page, err = gatherNext(which, items, func(id string) (*trigger.NextFires, error) {
-		return engine.Offline{Workspace: project}.NextFires(ctx, id, from, n)
-	})
-	if err == nil {
-		page.Version, page.Source = project.TZData()
-	}
-	return page, err
 }
 
 // gatherNext asks for one schedule, those of a workflow, or all ("").
-func gatherNext(which string, items []trigger.ScheduleItem, ask asksNext) (*nextPage, error) {
-	page := &nextPage{Page: web.Page[trigger.NextFires]{Items: []trigger.NextFires{}}}
-	var ids []string
-	for _, item := range items {
-		ids = append(ids, item.ID)
+func gatherNext(which string, schedules *web.SchedulePage, ask func(id string) (*trigger.NextFires, error)) (*nextPage, error) {
+	page := &nextPage{Page: web.Page[trigger.NextFires]{Items: []trigger.NextFires{}}, TZData: schedules.TZData}
+	var workflows, ids []string
+	for _, item := range schedules.Items {
+		workflows, ids = append(workflows, item.Workflow), append(ids, item.ID)
 		if which != "" && which != item.ID && which != item.Workflow {
 			continue
 		}
@@ -193,10 +165,6 @@ func gatherNext(which string, items []trigger.ScheduleItem, ask asksNext) (*next
 		}
 		page.Items = append(page.Items, *next)
 		return page, nil
-	}
-	var workflows []string
-	for _, item := range items {
-		workflows = append(workflows, item.Workflow)
 	}
 	hint := diag.DidYouMean(which, append(workflows, ids...)).Text
 	return nil, notFoundError(fmt.Errorf("there is no workflow %q with a schedule", which), cmp.Or(hint, "`flowrun schedules` lists the schedules"))
@@ -223,8 +191,5 @@ func (a *app) listFires(ctx context.Context, which string, flags *pageFlags) err
 		filter.Workflow, filter.Trigger = workflow, trigger
 	}
 	page, err := ask(ctx, a, func(c *web.Client) (*web.Page[runs.Fire], error) { return c.Fires(ctx, filter) })
-	if err := allowNoStore(err); err != nil {
-		return err
-	}
-	return printPage(a, page, "no fires", view.Page.Fires)
+	return printPage(a, page, allowNoStore(err), "no fires", view.Page.Fires)
 }

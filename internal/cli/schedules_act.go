@@ -53,10 +53,7 @@ func (a *app) schedulesResumeCommand() *cobra.Command {
 // turnSchedule pauses or resumes a schedule and says how it is then.
 func (a *app) turnSchedule(ctx context.Context, turn func(*web.Client, context.Context, string, trigger.PauseRequest) (*trigger.ScheduleItem, error), id string, r trigger.PauseRequest) error {
 	item, err := act(ctx, a, func(c *web.Client) (*trigger.ScheduleItem, error) { return turn(c, ctx, id, r) })
-	if err != nil {
-		return err
-	}
-	return a.print(item, func() {
+	return a.tell(item, err, func() {
 		switch {
 		case item.Paused:
 			a.say("%s is paused", item.ID)
@@ -97,7 +94,7 @@ func (a *app) triggerSchedule(ctx context.Context, id string, flags *triggerFlag
 	if err != nil {
 		return err
 	}
-	return session.start(ctx, session.try, &flags.followFlags, nil, func(ctx context.Context, c *web.Client) (*runs.Run, error) {
+	return session.start(ctx, try, &flags.followFlags, nil, func(ctx context.Context, c *web.Client) (*runs.Run, error) {
 		return c.TriggerSchedule(ctx, id, trigger.Request{At: at, By: a.user()})
 	})
 }
@@ -141,11 +138,7 @@ func (a *app) backfill(ctx context.Context, id string, flags *backfillFlags) err
 		return err
 	}
 	session.announceSandbox()
-	var result *trigger.BackfillResult
-	err = session.try(ctx, func(c *web.Client) (err error) {
-		result, err = c.Backfill(ctx, id, request)
-		return err
-	})
+	result, err := try(ctx, session, func(c *web.Client) (*trigger.BackfillResult, error) { return c.Backfill(ctx, id, request) })
 	if err != nil {
 		return session.abandon(inputAsUsage(err))
 	}
@@ -154,9 +147,9 @@ func (a *app) backfill(ctx context.Context, id string, flags *backfillFlags) err
 		session.owner.announced = true
 		a.note("staying until its runs have ended (Ctrl-C leaves the rest; the same backfill goes on then)")
 	}
-	stop, end := a.interrupted(ctx)
+	ctx, _, end := a.untilSignal(ctx) // what is left then is to be taken up again
 	defer end()
-	return errors.Join(err, session.close(stop))
+	return errors.Join(err, session.close(ctx.Done()))
 }
 
 func (a *app) backfillRequest(flags *backfillFlags) (r trigger.BackfillRequest, err error) {
@@ -177,23 +170,4 @@ func (a *app) backfillRequest(flags *backfillFlags) (r trigger.BackfillRequest, 
 	}
 	r.All, r.DryRun, r.MaxParallel, r.By = flags.all, flags.dryRun, flags.parallel, a.user()
 	return r, nil
-}
-
-// interrupted returns a channel that closes at the first Ctrl-C: what is left is
-// to be taken up again.
-func (a *app) interrupted(ctx context.Context) (stop <-chan struct{}, end func()) {
-	signals, release := a.signals()
-	closed, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		select {
-		case <-signals:
-			close(closed)
-		case <-ctx.Done():
-		case <-done:
-		}
-	}()
-	return closed, func() {
-		close(done)
-		release()
-	}
 }

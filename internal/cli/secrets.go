@@ -36,14 +36,8 @@ func (a *app) secretsListCommand() *cobra.Command {
 }
 
 func (a *app) listSecrets(ctx context.Context) error {
-	secrets, err := ask(ctx, a, func(c *web.Client) ([]workspace.SecretInfo, error) { return c.Secrets(ctx) })
-	if errors.Is(err, errNoStore) {
-		var project *workspace.Workspace
-		if project, err = a.loadProject(ctx); err == nil {
-			secrets = project.ListSecrets(ctx)
-			project.Close()
-		}
-	}
+	secrets, err := askOr(ctx, a, func(c *web.Client) ([]workspace.SecretInfo, error) { return c.Secrets(ctx) },
+		func(project *workspace.Workspace) ([]workspace.SecretInfo, error) { return project.ListSecrets(ctx), nil })
 	return printList(a, secrets, err, "no secrets; `"+a.commandText("secrets", "set", "NAME")+"` stores one", view.Page.Secrets)
 }
 
@@ -193,23 +187,11 @@ func (a *app) removeSecret(ctx context.Context, name string) error {
 	if !workspace.ValidSecretName(name) {
 		return notFoundError(errors.New("there is no such secret"), "`flowrun secrets` lists the secrets")
 	}
-	err := a.visit(ctx, func(c *web.Client) error { return c.RemoveSecret(ctx, name) })
-	if errors.Is(err, errNoStore) {
-		err = a.noSecret(ctx, name)
-	}
+	_, err := askOr(ctx, a, func(c *web.Client) (any, error) { return nil, c.RemoveSecret(ctx, name) },
+		func(project *workspace.Workspace) (any, error) { return nil, project.UnknownSecret(name, nil) })
 	if err != nil {
-		return err
+		return unknownAsNotFound(err)
 	}
 	a.say("removed secret %s", name)
 	return nil
-}
-
-// noSecret is the refusal where there is no store.
-func (a *app) noSecret(ctx context.Context, name string) error {
-	project, err := a.loadProject(ctx)
-	if err != nil {
-		return err
-	}
-	defer project.Close()
-	return unknownAsNotFound(project.UnknownSecret(name, nil))
 }

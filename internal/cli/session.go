@@ -188,27 +188,30 @@ func (s *session) again(ctx context.Context) error {
 	return s.connect(ctx)
 }
 
-// try calls ask, and again with a new owner when it was certainly not asked.
-func (s *session) try(ctx context.Context, ask func(*web.Client) error) error {
-	return s.ask(ctx, ask, func(gone *web.GoneError) bool { return gone.Unsent })
+// try puts a question, and again to a new owner when it was certainly not put.
+func try[T any](ctx context.Context, s *session, question func(*web.Client) (T, error)) (T, error) {
+	return put(ctx, s, question, func(gone *web.GoneError) bool { return gone.Unsent })
 }
 
-// tryAnyway is try for requests that may be asked twice.
-func (s *session) tryAnyway(ctx context.Context, ask func(*web.Client) error) error {
-	return s.ask(ctx, ask, func(*web.GoneError) bool { return true })
+// tryAnyway is try for what may be asked twice.
+func tryAnyway[T any](ctx context.Context, s *session, question func(*web.Client) (T, error)) (T, error) {
+	return put(ctx, s, question, func(*web.GoneError) bool { return true })
 }
 
-// ask calls ask, and again with a new owner where one is gone that may be asked
+// put puts a question, and again to a new owner where one is gone that may be asked
 // anew.
-func (s *session) ask(ctx context.Context, ask func(*web.Client) error, anew func(*web.GoneError) bool) error {
+func put[T any](ctx context.Context, s *session, question func(*web.Client) (T, error), anew func(*web.GoneError) bool) (answer T, err error) {
 	for {
-		err := s.noteSilence(ctx, ask)
-		var gone *web.GoneError
-		if !errors.As(err, &gone) || !anew(gone) || s.role == roleVisitor {
+		err = s.noteSilence(ctx, func(c *web.Client) (err error) {
+			answer, err = question(c)
 			return err
+		})
+		gone, ok := errors.AsType[*web.GoneError](err)
+		if !ok || !anew(gone) || s.role == roleVisitor {
+			return answer, err
 		}
 		if err := s.again(ctx); err != nil {
-			return err
+			return answer, err
 		}
 	}
 }

@@ -59,10 +59,7 @@ func TestAnOwnerThatAnswersNobodyIsTold(t *testing.T) {
 				}
 				close(release)
 			})
-			err := s.tryAnyway(t.Context(), func(c *web.Client) error {
-				_, err := c.Workflows(t.Context())
-				return err
-			})
+			_, err := tryAnyway(t.Context(), s, func(c *web.Client) (any, error) { return c.Workflows(t.Context()) })
 			asked.Wait()
 			want := ""
 			if hangs {

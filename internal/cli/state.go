@@ -61,10 +61,7 @@ func (a *app) setState(ctx context.Context, workflow, name, text string) error {
 		}
 	}
 	item, err := act(ctx, a, func(c *web.Client) (*memory.StateItem, error) { return c.SetState(ctx, request) })
-	if err != nil {
-		return inputAsUsage(err)
-	}
-	return a.print(item, func() { a.say("%s %s = %s", item.Workflow, item.Name, item.Value) })
+	return a.tell(item, inputAsUsage(err), func() { a.say("%s %s = %s", item.Workflow, item.Name, item.Value) })
 }
 
 func (a *app) stateResetCommand() *cobra.Command {
@@ -82,10 +79,7 @@ func (a *app) resetState(ctx context.Context, workflow, name string) error {
 	answer, err := ask(ctx, a, func(c *web.Client) (*web.ResetAnswer, error) {
 		return c.ResetState(ctx, memory.StateRequest{Workflow: workflow, Name: name, By: a.user()})
 	})
-	if err != nil {
-		return a.noState(workflow, err)
-	}
-	return a.print(answer, func() {
+	return a.tell(answer, a.noState(workflow, err), func() {
 		if len(answer.Reset) == 0 {
 			a.say("nothing to reset")
 		} else {

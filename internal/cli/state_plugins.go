@@ -44,10 +44,7 @@ func (a *app) statePluginsRemoveCommand() *cobra.Command {
 
 func (a *app) removePluginState(ctx context.Context, request services.PluginStateRequest) error {
 	removed, err := act(ctx, a, func(c *web.Client) (*services.RemovedState, error) { return c.RemovePluginState(ctx, request) })
-	if err != nil {
-		return err
-	}
-	return a.print(removed, func() {
+	return a.tell(removed, err, func() {
 		for _, state := range removed.Removed {
 			a.say("removed %s of %s, scope %s", diag.Count(state.Keys, "key"), state.Plugin, state.Scope)
 		}

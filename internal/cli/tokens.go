@@ -60,15 +60,9 @@ func (a *app) createToken(ctx context.Context, flags *tokenFlags) error {
 	if err != nil {
 		return err
 	}
-	var answer *web.TokenAnswer
-	err = session.try(ctx, func(c *web.Client) error { // asked twice it would be two tokens
-		answer, err = c.CreateToken(ctx, request)
-		return err
-	})
-	if err := errors.Join(err, session.close(nil)); err != nil {
-		return inputAsUsage(err)
-	}
-	return a.print(answer, func() {
+	// By try: asked twice it would be two tokens.
+	answer, err := try(ctx, session, func(c *web.Client) (*web.TokenAnswer, error) { return c.CreateToken(ctx, request) })
+	return a.tell(answer, inputAsUsage(errors.Join(err, session.close(nil))), func() {
 		a.say("%s", answer.Token)
 		until := "until it is removed"
 		if answer.ExpiresAt != nil {

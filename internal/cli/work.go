@@ -27,16 +27,16 @@ func (a *app) work(ctx context.Context, do func(ctx context.Context, s *session)
 	return exitWith(code)
 }
 
-// start sends a request that begins a run or goes on with one, by try or
-// tryAnyway, and follows the run.
-func (s *session) start(ctx context.Context, try func(context.Context, func(*web.Client) error) error, flags *followFlags, outs []outFile, request func(context.Context, *web.Client) (*runs.Run, error)) error {
+// tryRun is try or tryAnyway for a request that is answered by a run.
+type tryRun func(context.Context, *session, func(*web.Client) (*runs.Run, error)) (*runs.Run, error)
+
+// start sends a request that begins a run or goes on with one, and follows the run.
+func (s *session) start(ctx context.Context, try tryRun, flags *followFlags, outs []outFile, request func(context.Context, *web.Client) (*runs.Run, error)) error {
 	s.announceSandbox()
 	var run *runs.Run
-	err := s.begin(ctx, answerLate, func(ctx context.Context) error {
-		return try(ctx, func(c *web.Client) (err error) {
-			run, err = request(ctx, c)
-			return err
-		})
+	err := s.begin(ctx, answerLate, func(ctx context.Context) (err error) {
+		run, err = try(ctx, s, func(c *web.Client) (*runs.Run, error) { return request(ctx, c) })
+		return err
 	})
 	if err != nil {
 		return s.abandon(err)
