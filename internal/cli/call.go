@@ -38,8 +38,7 @@ func (a *app) callCommand() *cobra.Command {
 	c.Flags().StringVar(&flags.with, "with", "", "the inputs as JSON, @FILE, or - for stdin")
 	c.Flags().IntVar(&flags.retries, "retry", 0, "how often to repeat a call that failed for a passing reason")
 	a.sandboxFlag(c, "call a simulator of the service")
-	a.liveFlags(c)
-	return withText(c)
+	return withText(a.liveFlags(c))
 }
 
 func (a *app) call(ctx context.Context, action string, flags *callFlags) error {

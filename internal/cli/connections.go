@@ -20,17 +20,27 @@ const noConnections = "no connections: they are declared under `connections` of 
 
 func (a *app) connectionsCommand() *cobra.Command {
 	return listGroup(&cobra.Command{Use: "connections", Short: "The connections to services: look, test, log in and out"},
-		a.inSandbox("the simulators' connections, in a store of their own", a.connectionsListCommand(), a.connectionsTestCommand(), a.loginCommand(), a.logoutCommand()))
-}
-
-func (a *app) connectionsListCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use: "list", Short: "List the connections and their logins", Args: exactArgs(),
-		Long: "List shows the connections of flowrun.yaml. No service is asked: what is known of a login is what is stored.",
-		RunE: func(c *cobra.Command, _ []string) error { return a.listConnections(c.Context()) },
-	}
-	a.liveFlags(c)
-	return withText(c)
+		a.inSandbox("the simulators' connections, in a store of their own",
+			withText(a.liveFlags(&cobra.Command{
+				Use: "list", Short: "List the connections and their logins", Args: exactArgs(),
+				Long: "List shows the connections of flowrun.yaml. No service is asked: what is known of a login is what is stored.",
+				RunE: func(c *cobra.Command, _ []string) error { return a.listConnections(c.Context()) },
+			})),
+			withText(a.liveFlags(&cobra.Command{
+				Use: "test [NAME..]", Short: "Try connections: all of them when none is named",
+				Long: "Test opens each connection and lets its plugin make one harmless request.\n" +
+					"Exit code: 0 all are well; 3 a config is wrong, 4 a login is needed, 5 any other failure, or failures of several kinds.",
+				Example: "  flowrun connections test\n  flowrun connections test work -o json",
+				RunE:    func(c *cobra.Command, args []string) error { return a.testConnections(c.Context(), args) },
+			})),
+			a.loginCommand(),
+			withText(a.liveFlags(&cobra.Command{
+				Use: "logout NAME", Short: "Give a login back: the service withdraws the token, and it is forgotten", Args: exactArgs("NAME"),
+				Long: "Logout has the service withdraw the token and forgets it. It is forgotten even if the service does not\n" +
+					"answer or refuses; the exit code is 5 then, and the output says why.",
+				RunE: func(c *cobra.Command, args []string) error { return a.logout(c.Context(), args[0]) },
+			})),
+		))
 }
 
 func (a *app) listConnections(ctx context.Context) error {
@@ -54,18 +64,6 @@ func (a *app) readConnections(ctx context.Context) ([]workspace.ConnectionStatus
 	session.announceSandbox()
 	connections, err := tryAnyway(ctx, session, question)
 	return connections, session.abandon(err)
-}
-
-func (a *app) connectionsTestCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use: "test [NAME..]", Short: "Try connections: all of them when none is named",
-		Long: "Test opens each connection and lets its plugin make one harmless request.\n" +
-			"Exit code: 0 all are well; 3 a config is wrong, 4 a login is needed, 5 any other failure, or failures of several kinds.",
-		Example: "  flowrun connections test\n  flowrun connections test work -o json",
-		RunE:    func(c *cobra.Command, args []string) error { return a.testConnections(c.Context(), args) },
-	}
-	a.liveFlags(c)
-	return withText(c)
 }
 
 func (a *app) testConnections(ctx context.Context, names []string) error {

@@ -24,7 +24,39 @@ import (
 
 func (a *app) dbCommand() *cobra.Command {
 	c := group(&cobra.Command{Use: "db", Short: "The store: check, back up, restore, make smaller, look inside"},
-		a.dbCheckCommand(), a.dbBackupCommand(), a.dbRestoreCommand(), a.dbCompactCommand(), a.dbStatsCommand())
+		withText(&cobra.Command{
+			Use: "check [FILE]", Short: "Look for damage in the store, or in a backup", Args: rangeArgs(0, "FILE"),
+			Long: "Check reads all of the store: its pages, the checksum of every record, the indexes and what they refer to.\n" +
+				"It changes nothing. While a process owns the store, a copy made by it is checked. Damage exits with 76.",
+			Example: "  flowrun db check\n  flowrun db check backups/before-upgrade.db",
+			RunE:    func(c *cobra.Command, args []string) error { return a.checkDB(c.Context(), argument(args, 0)) },
+		}),
+		withText(&cobra.Command{
+			Use: "backup [FILE|FOLDER]", Short: "Write a copy of the store, while runs go on", Args: rangeArgs(0, "FILE"),
+			Long: "Backup writes a copy that holds all that was acknowledged before, checks it, and writes its SHA-256 beside\n" +
+				"it. It never overwrites. Without a name the copy goes to the folder backups of the state folder, with the\n" +
+				"time in its name. The key file is not part of it: keep it apart, for without it the logins and secrets of\n" +
+				"the backup stay sealed.",
+			Example: "  flowrun db backup\n  flowrun db backup /mnt/backups\n  flowrun db backup before-upgrade.db",
+			RunE:    func(c *cobra.Command, args []string) error { return a.backupDB(c.Context(), argument(args, 0)) },
+		}),
+		withText(&cobra.Command{
+			Use: "restore FILE", Short: "Put a backup in the place of the store", Args: exactArgs("FILE"),
+			Long: "Restore checks a backup and puts it in the place of the store; the store that was there is kept beside, with\n" +
+				".bak at its name. Nothing may run. Runs that had not ended when the backup was made are paused: what they\n" +
+				"did afterwards is not known. It works in another state folder and on another machine too; there the key\n" +
+				"file must be put beside the store.",
+			Example: "  flowrun db restore .flowrun/state/backups/flowrun-20260301T090000Z.db\n  flowrun db restore /mnt/backups/flowrun.db --state /srv/flowrun",
+			RunE:    func(c *cobra.Command, args []string) error { return a.restoreDB(c.Context(), args[0]) },
+		}),
+		withText(&cobra.Command{
+			Use: "compact", Short: "Give the free room inside the store's file back", Args: exactArgs(),
+			Long: "Compact writes the store anew without its free room, checks it, and puts it in the place of the old one.\n" +
+				"Nothing may run. Without it free room is used again by later runs.",
+			RunE: func(c *cobra.Command, _ []string) error { return a.compactDB(c.Context()) },
+		}),
+		a.dbStatsCommand(),
+	)
 	for _, sub := range c.Commands() {
 		a.sandboxFlag(sub, "the store of the sandbox")
 	}
@@ -84,18 +116,6 @@ func (a *app) printStats(stats *upkeep.DBStats) {
 	case stats.FreeBytes > stats.FileBytes/2 && stats.FreeBytes > 64<<20:
 		a.next("give free room back, when nothing runs:", "db", "compact")
 	}
-}
-
-func (a *app) dbBackupCommand() *cobra.Command {
-	return withText(&cobra.Command{
-		Use: "backup [FILE|FOLDER]", Short: "Write a copy of the store, while runs go on", Args: rangeArgs(0, "FILE"),
-		Long: "Backup writes a copy that holds all that was acknowledged before, checks it, and writes its SHA-256 beside\n" +
-			"it. It never overwrites. Without a name the copy goes to the folder backups of the state folder, with the\n" +
-			"time in its name. The key file is not part of it: keep it apart, for without it the logins and secrets of\n" +
-			"the backup stay sealed.",
-		Example: "  flowrun db backup\n  flowrun db backup /mnt/backups\n  flowrun db backup before-upgrade.db",
-		RunE:    func(c *cobra.Command, args []string) error { return a.backupDB(c.Context(), argument(args, 0)) },
-	})
 }
 
 func (a *app) backupDB(ctx context.Context, path string) error {

@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/spf13/cobra"
-
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/upkeep"
@@ -17,16 +15,6 @@ import (
 	"github.com/flowrun/flowrun/internal/web"
 	"github.com/flowrun/flowrun/internal/web/wire"
 )
-
-func (a *app) dbCheckCommand() *cobra.Command {
-	return withText(&cobra.Command{
-		Use: "check [FILE]", Short: "Look for damage in the store, or in a backup", Args: rangeArgs(0, "FILE"),
-		Long: "Check reads all of the store: its pages, the checksum of every record, the indexes and what they refer to.\n" +
-			"It changes nothing. While a process owns the store, a copy made by it is checked. Damage exits with 76.",
-		Example: "  flowrun db check\n  flowrun db check backups/before-upgrade.db",
-		RunE:    func(c *cobra.Command, args []string) error { return a.checkDB(c.Context(), argument(args, 0)) },
-	})
-}
 
 func (a *app) checkDB(ctx context.Context, file string) error {
 	at, err := a.locate()
@@ -113,18 +101,6 @@ func damagedLive(err error) error {
 	return &codedError{code: exitStoreCorrupt, err: err, hint: "stop the process that owns the store; then `flowrun db check` lists all damage"}
 }
 
-func (a *app) dbRestoreCommand() *cobra.Command {
-	return withText(&cobra.Command{
-		Use: "restore FILE", Short: "Put a backup in the place of the store", Args: exactArgs("FILE"),
-		Long: "Restore checks a backup and puts it in the place of the store; the store that was there is kept beside, with\n" +
-			".bak at its name. Nothing may run. Runs that had not ended when the backup was made are paused: what they\n" +
-			"did afterwards is not known. It works in another state folder and on another machine too; there the key\n" +
-			"file must be put beside the store.",
-		Example: "  flowrun db restore .flowrun/state/backups/flowrun-20260301T090000Z.db\n  flowrun db restore /mnt/backups/flowrun.db --state /srv/flowrun",
-		RunE:    func(c *cobra.Command, args []string) error { return a.restoreDB(c.Context(), args[0]) },
-	})
-}
-
 func (a *app) restoreDB(ctx context.Context, file string) error {
 	at, err := a.locate()
 	if err != nil {
@@ -180,15 +156,6 @@ func (a *app) restoreNotes(report *upkeep.RestoreReport) {
 	default:
 		a.next("see what there is:", "runs")
 	}
-}
-
-func (a *app) dbCompactCommand() *cobra.Command {
-	return withText(&cobra.Command{
-		Use: "compact", Short: "Give the free room inside the store's file back", Args: exactArgs(),
-		Long: "Compact writes the store anew without its free room, checks it, and puts it in the place of the old one.\n" +
-			"Nothing may run. Without it free room is used again by later runs.",
-		RunE: func(c *cobra.Command, _ []string) error { return a.compactDB(c.Context()) },
-	})
 }
 
 func (a *app) compactDB(ctx context.Context) error {

@@ -15,7 +15,8 @@ import (
 )
 
 // group makes a command that holds others: an unknown one is a usage error with a
-// near match, none shows the help where the command does nothing by itself.
+// near match, none shows the help where the command does nothing by itself. Those
+// without flags of their own stand where their group is made.
 func group(command *cobra.Command, subs ...*cobra.Command) *cobra.Command {
 	command.AddCommand(subs...)
 	command.Args = subcommandArgs

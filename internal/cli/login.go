@@ -33,8 +33,7 @@ func (a *app) loginCommand() *cobra.Command {
 		RunE:    func(c *cobra.Command, args []string) error { return a.login(c.Context(), args[0], splitScopes(scopes)) },
 	}
 	c.Flags().StringArrayVar(&scopes, "scope", nil, "scopes to ask for, in one or several (default: `scopes` of the connection's config, else the usual ones of its plugin)")
-	a.liveFlags(c)
-	return withText(c)
+	return withText(a.liveFlags(c))
 }
 
 // splitScopes takes `--scope a --scope "b c"` apart.
@@ -148,17 +147,6 @@ func (a *app) printLogin(name string, result calls.Result) error {
 func (a *app) showFailure(what string, err *runs.Error) {
 	err.Hint = err.Hint.Typed(a.commandText)
 	a.page(a.sys.Stderr).FailureOf(a.sys.Stderr, what, err)
-}
-
-func (a *app) logoutCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use: "logout NAME", Short: "Give a login back: the service withdraws the token, and it is forgotten", Args: exactArgs("NAME"),
-		Long: "Logout has the service withdraw the token and forgets it. It is forgotten even if the service does not\n" +
-			"answer or refuses; the exit code is 5 then, and the output says why.",
-		RunE: func(c *cobra.Command, args []string) error { return a.logout(c.Context(), args[0]) },
-	}
-	a.liveFlags(c)
-	return withText(c)
 }
 
 func (a *app) logout(ctx context.Context, name string) error {

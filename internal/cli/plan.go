@@ -30,8 +30,7 @@ func (a *app) planCommand() *cobra.Command {
 	c.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "an input: NAME=VALUE, NAME:=JSON or NAME=@FILE with JSON; @@ is a literal @")
 	c.Flags().StringVar(&flags.inputsFile, "inputs", "", "a file with inputs, YAML or JSON")
 	a.sandboxFlag(c, "plan a sandbox run: its limits, and its cursors")
-	a.liveFlags(c)
-	return withText(c)
+	return withText(a.liveFlags(c))
 }
 
 func (a *app) plan(ctx context.Context, file string, flags *inputFlags) error {

@@ -14,14 +14,31 @@ import (
 )
 
 func (a *app) pluginsCommand() *cobra.Command {
-	return listGroup(&cobra.Command{Use: "plugins", Short: "The plugins and their actions"},
-		[]*cobra.Command{a.pluginsListCommand(), a.pluginsShowCommand(), a.pluginsActionsCommand(), a.pluginsServeCommand()})
-}
-
-func (a *app) pluginsListCommand() *cobra.Command {
-	return withText(&cobra.Command{
-		Use: "list", Short: "List the plugins", Args: exactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error { return a.listPlugins(c.Context()) },
+	return listGroup(&cobra.Command{Use: "plugins", Short: "The plugins and their actions"}, []*cobra.Command{
+		withText(&cobra.Command{
+			Use: "list", Short: "List the plugins", Args: exactArgs(),
+			RunE: func(c *cobra.Command, _ []string) error { return a.listPlugins(c.Context()) },
+		}),
+		withText(&cobra.Command{
+			Use: "show NAME", Short: "Show a plugin: what it asks for, what it is given, what holds it", Args: exactArgs("NAME"),
+			Long: "Show tells where a plugin comes from, what it asks to be granted, what flowrun.yaml grants it\n" +
+				"(`plugins: {NAME: {grants: {paths: [..], hosts: [..], env: [..], commands: [..]}}}`), and which parts of the\n" +
+				"sandbox this system holds.",
+			Example: "  flowrun plugins show netinfo\n  flowrun plugins show netinfo -o json",
+			RunE:    func(c *cobra.Command, args []string) error { return a.showPlugin(c.Context(), args[0]) },
+		}),
+		withText(&cobra.Command{
+			Use: "actions [PLUGIN]", Short: "List the actions of the plugins, or of one", Args: rangeArgs(0, "PLUGIN"),
+			Example: "  flowrun plugins actions netinfo\n  flowrun plugins actions core -o json",
+			RunE:    func(c *cobra.Command, args []string) error { return a.listActions(c.Context(), argument(args, 0)) },
+		}),
+		// It stands here for the help alone: Run serves plugins before commands are built.
+		&cobra.Command{
+			Use: "serve NAME", Short: "Be a bundled plugin; the engine runs this", Args: exactArgs("NAME"),
+			RunE: func(_ *cobra.Command, args []string) error {
+				return usageError(fmt.Errorf("plugins serve %s takes no flags before it", args[0]), "type `flowrun plugins serve NAME`")
+			},
+		},
 	})
 }
 
@@ -37,14 +54,6 @@ func (a *app) listPlugins(ctx context.Context) error {
 		return exitWith(exitPlugin)
 	}
 	return err
-}
-
-func (a *app) pluginsActionsCommand() *cobra.Command {
-	return withText(&cobra.Command{
-		Use: "actions [PLUGIN]", Short: "List the actions of the plugins, or of one", Args: rangeArgs(0, "PLUGIN"),
-		Example: "  flowrun plugins actions netinfo\n  flowrun plugins actions core -o json",
-		RunE:    func(c *cobra.Command, args []string) error { return a.listActions(c.Context(), argument(args, 0)) },
-	})
 }
 
 func (a *app) listActions(ctx context.Context, plugin string) error {
@@ -100,15 +109,4 @@ func allActions(ctx context.Context, project *workspace.Workspace, plugin string
 		return all, nil
 	}
 	return all, &codedError{code: exitPlugin, err: errors.Join(broken...)}
-}
-
-// pluginsServeCommand stands here for the help alone: Run serves plugins before
-// commands are built.
-func (a *app) pluginsServeCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "serve NAME", Short: "Be a bundled plugin; the engine runs this", Args: exactArgs("NAME"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return usageError(fmt.Errorf("plugins serve %s takes no flags before it", args[0]), "type `flowrun plugins serve NAME`")
-		},
-	}
 }

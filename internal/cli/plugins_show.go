@@ -5,8 +5,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
@@ -17,17 +15,6 @@ type pluginSheet struct {
 	Wants   workspace.Grants        `json:"wants"`   // what it asks for
 	Grants  workspace.Grants        `json:"grants"`  // what flowrun.yaml gives it
 	Sandbox []workspace.Confinement `json:"sandbox"` // what this system holds it to
-}
-
-func (a *app) pluginsShowCommand() *cobra.Command {
-	return withText(&cobra.Command{
-		Use: "show NAME", Short: "Show a plugin: what it asks for, what it is given, what holds it", Args: exactArgs("NAME"),
-		Long: "Show tells where a plugin comes from, what it asks to be granted, what flowrun.yaml grants it\n" +
-			"(`plugins: {NAME: {grants: {paths: [..], hosts: [..], env: [..], commands: [..]}}}`), and which parts of the\n" +
-			"sandbox this system holds.",
-		Example: "  flowrun plugins show netinfo\n  flowrun plugins show netinfo -o json",
-		RunE:    func(c *cobra.Command, args []string) error { return a.showPlugin(c.Context(), args[0]) },
-	})
 }
 
 func (a *app) showPlugin(ctx context.Context, name string) error {

@@ -66,8 +66,7 @@ func (a *app) runCommand() *cobra.Command {
 	c.Flags().StringArrayVar(&flags.outs, "out", nil, "write output NAME=FILE: Markdown, CSV and other text as it is, all else as JSON (repeatable)")
 	c.Flags().StringVar(&flags.scheduledAt, "scheduled-at", "", "the run's scheduled_at, RFC 3339 (default: now)")
 	a.sandboxFlag(c, "run against simulators of the services, in a store of its own")
-	a.liveFlags(c)
-	return flags.followFlags.add(c)
+	return flags.followFlags.add(a.liveFlags(c))
 }
 
 func (a *app) run(ctx context.Context, file string, flags *runFlags) error {

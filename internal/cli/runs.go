@@ -18,12 +18,27 @@ import (
 )
 
 func (a *app) runsCommand() *cobra.Command {
-	return listGroup(&cobra.Command{Use: "runs", Short: "What has run and what runs: look, follow, cancel, resume, repeat"}, a.inSandbox("the runs of the sandbox",
-		a.runsListCommand(), a.runsShowCommand(), a.runsWatchCommand(), a.runsLogsCommand(), a.runsEventsCommand(),
+	return listGroup(&cobra.Command{Use: "runs", Short: "What has run and what runs: look, follow, cancel, resume, repeat"}, a.inSandbox("the runs of the sandbox", slices.Concat([]*cobra.Command{
+		a.runsListCommand(),
+		withText(&cobra.Command{
+			Use: "show RUN [STEP]", Short: "Show a run with its steps and outputs, or one of its steps", Args: runArgs("RUN", "STEP"),
+			Example: "  flowrun runs show 01jq…\n  flowrun runs show 01jq… 'domains[example.com].whois'",
+			RunE: func(c *cobra.Command, args []string) error {
+				if len(args) == 2 {
+					return a.showStep(c.Context(), args[0], args[1])
+				}
+				return a.showRun(c.Context(), args[0])
+			},
+		}),
+		withOutput(a.liveFlags(&cobra.Command{
+			Use: "watch RUN", Short: "Follow a run until it ends", Args: runArgs("RUN"),
+			Long: "Watch shows a run until it ends and exits as `run` would. Ctrl-C leaves it running.",
+			RunE: func(c *cobra.Command, args []string) error { return a.watchRun(c.Context(), args[0]) },
+		}), "text", "json", "jsonl"),
+		a.runsLogsCommand(), a.runsEventsCommand(),
 		a.runsCancelCommand(), a.runsResumeCommand(), a.runsRerunCommand(),
-		a.runsApproveCommand(), a.runsRejectCommand(), a.runsSignalCommand(), a.runsResolveCommand(),
 		a.runsExportCommand(), a.runsRemoveCommand(), a.runsSummaryCommand(), a.runsAcknowledgeCommand(),
-	))
+	}, a.decideCommands())...))
 }
 
 // runArgs takes a run's id, and the other arguments where they are given. An id
@@ -111,19 +126,6 @@ func (a *app) runFilter(flags *listFlags) (filter runs.Filter, err error) {
 		return filter, a.queryFault(flags.query, runquery.Check(flags.query))
 	}
 	return filter, nil
-}
-
-func (a *app) runsShowCommand() *cobra.Command {
-	return withText(&cobra.Command{
-		Use: "show RUN [STEP]", Short: "Show a run with its steps and outputs, or one of its steps", Args: runArgs("RUN", "STEP"),
-		Example: "  flowrun runs show 01jq…\n  flowrun runs show 01jq… 'domains[example.com].whois'",
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 2 {
-				return a.showStep(c.Context(), args[0], args[1])
-			}
-			return a.showRun(c.Context(), args[0])
-		},
-	})
 }
 
 func (a *app) showRun(ctx context.Context, id string) error {

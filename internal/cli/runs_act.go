@@ -11,16 +11,6 @@ import (
 	"github.com/flowrun/flowrun/internal/web"
 )
 
-func (a *app) runsWatchCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use: "watch RUN", Short: "Follow a run until it ends", Args: runArgs("RUN"),
-		Long: "Watch shows a run until it ends and exits as `run` would. Ctrl-C leaves it running.",
-		RunE: func(c *cobra.Command, args []string) error { return a.watchRun(c.Context(), args[0]) },
-	}
-	a.liveFlags(c)
-	return withOutput(c, "text", "json", "jsonl")
-}
-
 func (a *app) watchRun(ctx context.Context, id string) error {
 	session, err := a.connectTo(ctx, id, roleWork)
 	if err != nil {
@@ -42,8 +32,7 @@ func (a *app) runsCancelCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return a.cancelRun(c.Context(), args[0], noWait) },
 	}
 	c.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for its end")
-	a.liveFlags(c)
-	return withText(c)
+	return withText(a.liveFlags(c))
 }
 
 func (a *app) cancelRun(ctx context.Context, id string, noWait bool) error {
@@ -89,8 +78,7 @@ func (a *app) runsResumeCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&flags.discardWrites, "discard-writes", false, "write no state and no cursors, which may have moved since")
 	c.Flags().BoolVar(&flags.withLatest, "with-latest", false, "go on by the workflow's file as it is now; what has run must stand there unchanged")
-	a.liveFlags(c)
-	return flags.add(c)
+	return flags.add(a.liveFlags(c))
 }
 
 func (a *app) resumeRun(ctx context.Context, id string, flags *resumeFlags) error {
@@ -122,8 +110,7 @@ func (a *app) runsRerunCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&flags.from, "from", "", "begin at this step, and take over the results of those before it")
 	flags.inputFlags.add(c, "another input", "other inputs")
-	a.liveFlags(c)
-	return flags.followFlags.add(c)
+	return flags.followFlags.add(a.liveFlags(c))
 }
 
 func (a *app) rerun(ctx context.Context, id string, flags *rerunFlags) error {

@@ -21,38 +21,32 @@ type decideFlags struct {
 	skip             bool
 }
 
-func (a *app) runsApproveCommand() *cobra.Command {
-	return a.decideCommand(engine.ActApprove, &cobra.Command{
-		Use: "approve RUN STEP", Short: "Approve what a step asks, with the fields of its form",
-		Long: "Approve answers a core.approve. Fields with a default may be left out.\n" +
-			"Where no process drives the run it is recorded, and `flowrun runs resume RUN` goes on with it.",
-		Example: "  flowrun runs approve 01jq… approve\n  flowrun runs approve 01jq… 'each[a].ask' --form label=stale --comment 'looks right'",
-	})
-}
-
-func (a *app) runsRejectCommand() *cobra.Command {
-	return a.decideCommand(engine.ActReject, &cobra.Command{
-		Use: "reject RUN STEP", Short: "Refuse what a step asks: it fails with kind denied",
-		Example: "  flowrun runs reject 01jq… approve --comment 'not before Monday'",
-	})
-}
-
-func (a *app) runsSignalCommand() *cobra.Command {
-	return a.decideCommand(engine.ActSignal, &cobra.Command{
-		Use: "signal RUN STEP|NAME", Short: "Send a signal to a step that waits for it, or by its name",
-		Long: "Signal sends a signal to one step of a run, or by its name to the first step that waits for it.\n" +
-			"One that no step waits for yet is kept for 24 hours.",
-		Example: "  flowrun runs signal 01jq… paid --payload '{\"id\": 7}'\n  flowrun runs signal 01jq… 'each[a].wait' --form id=7",
-	})
-}
-
-func (a *app) runsResolveCommand() *cobra.Command {
-	return a.decideCommand(engine.ActResolve, &cobra.Command{
-		Use: "resolve RUN STEP", Short: "Say how a call with an unknown outcome ended",
-		Long: "Resolve closes an unknown outcome: the call took effect (--happened, with its outputs where steps read\n" +
-			"them), it did not and is sent again (--did-not), or the step is left out (--skip).",
-		Example: "  flowrun runs resolve 01jq… cleanup --happened --output '{\"id\": 7}'\n  flowrun runs resolve 01jq… cleanup --did-not",
-	})
+// decideCommands are those by which people answer steps.
+func (a *app) decideCommands() []*cobra.Command {
+	return []*cobra.Command{
+		a.decideCommand(engine.ActApprove, &cobra.Command{
+			Use: "approve RUN STEP", Short: "Approve what a step asks, with the fields of its form",
+			Long: "Approve answers a core.approve. Fields with a default may be left out.\n" +
+				"Where no process drives the run it is recorded, and `flowrun runs resume RUN` goes on with it.",
+			Example: "  flowrun runs approve 01jq… approve\n  flowrun runs approve 01jq… 'each[a].ask' --form label=stale --comment 'looks right'",
+		}),
+		a.decideCommand(engine.ActReject, &cobra.Command{
+			Use: "reject RUN STEP", Short: "Refuse what a step asks: it fails with kind denied",
+			Example: "  flowrun runs reject 01jq… approve --comment 'not before Monday'",
+		}),
+		a.decideCommand(engine.ActSignal, &cobra.Command{
+			Use: "signal RUN STEP|NAME", Short: "Send a signal to a step that waits for it, or by its name",
+			Long: "Signal sends a signal to one step of a run, or by its name to the first step that waits for it.\n" +
+				"One that no step waits for yet is kept for 24 hours.",
+			Example: "  flowrun runs signal 01jq… paid --payload '{\"id\": 7}'\n  flowrun runs signal 01jq… 'each[a].wait' --form id=7",
+		}),
+		a.decideCommand(engine.ActResolve, &cobra.Command{
+			Use: "resolve RUN STEP", Short: "Say how a call with an unknown outcome ended",
+			Long: "Resolve closes an unknown outcome: the call took effect (--happened, with its outputs where steps read\n" +
+				"them), it did not and is sent again (--did-not), or the step is left out (--skip).",
+			Example: "  flowrun runs resolve 01jq… cleanup --happened --output '{\"id\": 7}'\n  flowrun runs resolve 01jq… cleanup --did-not",
+		}),
+	}
 }
 
 // decideCommand gives a command the arguments and flags of an act.

@@ -38,7 +38,7 @@ func (a *app) sandboxFlag(c *cobra.Command, what string) {
 }
 
 // liveFlags adds what says which connections of a sandbox are not simulated.
-func (a *app) liveFlags(c *cobra.Command) {
+func (a *app) liveFlags(c *cobra.Command) *cobra.Command {
 	if c.Annotations == nil {
 		c.Annotations = map[string]string{}
 	}
@@ -46,6 +46,7 @@ func (a *app) liveFlags(c *cobra.Command) {
 	c.Flags().StringArrayVar(&a.stand.live, "live", nil, "with --sandbox: use this connection as it is declared, with real requests; notify:NAME for a notify target (repeatable)")
 	c.Flags().StringArrayVar(&a.stand.mocks, "mocks", nil, "with --sandbox: answer steps from FILE.test.yaml, or FILE.test.yaml#CASE (repeatable)")
 	a.approveFlag(c)
+	return c
 }
 
 func (a *app) approveFlag(c *cobra.Command) {

@@ -24,16 +24,21 @@ func (a *app) schedulesCommand() *cobra.Command {
 		Long: "Schedules are the cron, every and poll triggers of the project's workflows. `flowrun serve` starts their runs.\n" +
 			"A schedule is named WORKFLOW/TRIGGER.",
 	}, a.inSandbox("the schedules of the sandbox",
-		a.schedulesListCommand(), a.schedulesNextCommand(), a.schedulesFiresCommand(), a.schedulesPauseCommand(), a.schedulesResumeCommand(),
+		withText(&cobra.Command{
+			Use: "list", Short: "List the schedules with their next and last fire", Args: exactArgs(),
+			RunE: func(c *cobra.Command, _ []string) error { return a.listSchedules(c.Context()) },
+		}),
+		a.schedulesNextCommand(), a.schedulesFiresCommand(), a.schedulesPauseCommand(),
+		withText(&cobra.Command{
+			Use: "resume " + scheduleArg, Short: "Let a paused schedule fire again, from its next slot on", Args: scheduleArgs,
+			Long: "Resume runs nothing of what the pause left out: `schedules backfill` does. It is also the way on for a schedule\n" +
+				"whose slots were decided while the clock was ahead.",
+			RunE: func(c *cobra.Command, args []string) error {
+				return a.turnSchedule(c.Context(), (*web.Client).ResumeSchedule, args[0], trigger.PauseRequest{By: a.user()})
+			},
+		}),
 		a.schedulesTriggerCommand(), a.schedulesBackfillCommand(),
 	))
-}
-
-func (a *app) schedulesListCommand() *cobra.Command {
-	return withText(&cobra.Command{
-		Use: "list", Short: "List the schedules with their next and last fire", Args: exactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error { return a.listSchedules(c.Context()) },
-	})
 }
 
 func (a *app) listSchedules(ctx context.Context) error {

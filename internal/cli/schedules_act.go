@@ -39,17 +39,6 @@ func (a *app) schedulesPauseCommand() *cobra.Command {
 	return withText(c)
 }
 
-func (a *app) schedulesResumeCommand() *cobra.Command {
-	return withText(&cobra.Command{
-		Use: "resume " + scheduleArg, Short: "Let a paused schedule fire again, from its next slot on", Args: scheduleArgs,
-		Long: "Resume runs nothing of what the pause left out: `schedules backfill` does. It is also the way on for a schedule\n" +
-			"whose slots were decided while the clock was ahead.",
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.turnSchedule(c.Context(), (*web.Client).ResumeSchedule, args[0], trigger.PauseRequest{By: a.user()})
-		},
-	})
-}
-
 // turnSchedule pauses or resumes a schedule and says how it is then.
 func (a *app) turnSchedule(ctx context.Context, turn func(*web.Client, context.Context, string, trigger.PauseRequest) (*trigger.ScheduleItem, error), id string, r trigger.PauseRequest) error {
 	item, err := act(ctx, a, func(c *web.Client) (*trigger.ScheduleItem, error) { return turn(c, ctx, id, r) })
@@ -81,8 +70,7 @@ func (a *app) schedulesTriggerCommand() *cobra.Command {
 		RunE:    func(c *cobra.Command, args []string) error { return a.triggerSchedule(c.Context(), args[0], flags) },
 	}
 	c.Flags().StringVar(&flags.at, "at", "", "the run's slot and scheduled_at, RFC 3339 (default: now, beside the slots)")
-	a.liveFlags(c)
-	return flags.add(c)
+	return flags.add(a.liveFlags(c))
 }
 
 func (a *app) triggerSchedule(ctx context.Context, id string, flags *triggerFlags) error {
@@ -120,8 +108,7 @@ func (a *app) schedulesBackfillCommand() *cobra.Command {
 	c.Flags().BoolVar(&flags.all, "all", false, "slots that have a run too")
 	c.Flags().BoolVar(&flags.dryRun, "dry-run", false, "only say which slots get a run")
 	c.Flags().IntVar(&flags.parallel, "max-parallel", 1, "how many of its runs go on at a time, at most 100")
-	a.liveFlags(c)
-	return withText(c)
+	return withText(a.liveFlags(c))
 }
 
 func (a *app) backfill(ctx context.Context, id string, flags *backfillFlags) error {

@@ -23,21 +23,26 @@ import (
 
 func (a *app) secretsCommand() *cobra.Command {
 	return listGroup(&cobra.Command{Use: "secrets", Short: "The secrets: where they come from, who needs them, store, remove"},
-		a.inSandbox("the secrets of the sandbox, which has its own", a.secretsListCommand(), a.secretsSetCommand(), a.secretsRemoveCommand()))
-}
-
-func (a *app) secretsListCommand() *cobra.Command {
-	return withText(&cobra.Command{
-		Use: "list", Short: "List the secrets, where they come from and who uses them", Args: exactArgs(),
-		Long: "List shows names, never values: of secrets in the environment (FLOWRUN_SECRET_NAME), in the store, and of\n" +
-			"those that nobody has set and that a connection, a target of messages, a webhook, a poll or a step names.",
-		RunE: func(c *cobra.Command, _ []string) error { return a.listSecrets(c.Context()) },
-	})
+		a.inSandbox("the secrets of the sandbox, which has its own",
+			withText(&cobra.Command{
+				Use: "list", Short: "List the secrets, where they come from and who uses them", Args: exactArgs(),
+				Long: "List shows names, never values: of secrets in the environment (FLOWRUN_SECRET_NAME), in the store, and of\n" +
+					"those that nobody has set and that a connection, a target of messages, a webhook, a poll or a step names.",
+				RunE: func(c *cobra.Command, _ []string) error { return a.listSecrets(c.Context()) },
+			}),
+			a.secretsSetCommand(),
+			&cobra.Command{
+				Use: "rm NAME", Short: "Remove a stored secret", Args: exactArgs("NAME"),
+				RunE: func(c *cobra.Command, args []string) error { return a.removeSecret(c.Context(), args[0]) },
+			},
+		))
 }
 
 func (a *app) listSecrets(ctx context.Context) error {
 	secrets, err := askOr(ctx, a, func(c *web.Client) ([]workspace.SecretInfo, error) { return c.Secrets(ctx) },
-		func(project *workspace.Workspace) ([]workspace.SecretInfo, error) { return project.ListSecrets(ctx), nil })
+		func(project *workspace.Workspace) ([]workspace.SecretInfo, error) {
+			return project.ListSecrets(ctx), nil
+		})
 	return printList(a, secrets, err, "no secrets; `"+a.commandText("secrets", "set", "NAME")+"` stores one", view.Page.Secrets)
 }
 
@@ -174,13 +179,6 @@ func (a *app) askSecret(name string) (string, error) {
 		return "", usageError(errors.New("the two values differ; nothing was stored"), "")
 	}
 	return string(first), nil
-}
-
-func (a *app) secretsRemoveCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "rm NAME", Short: "Remove a stored secret", Args: exactArgs("NAME"),
-		RunE: func(c *cobra.Command, args []string) error { return a.removeSecret(c.Context(), args[0]) },
-	}
 }
 
 func (a *app) removeSecret(ctx context.Context, name string) error {

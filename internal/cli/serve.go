@@ -42,8 +42,7 @@ func (a *app) serveCommand() *cobra.Command {
 	completeFlag(c, "log-format", "text", "json")
 	completeFlag(c, "log-level", "debug", "info", "warn", "error")
 	a.sandboxFlag(c, "serve a sandbox: simulators of the services, and a store of its own")
-	a.liveFlags(c)
-	return c
+	return a.liveFlags(c)
 }
 
 func (a *app) serve(ctx context.Context, flags *serveFlags) error {

@@ -20,7 +20,18 @@ import (
 
 func (a *app) tokensCommand() *cobra.Command {
 	return listGroup(&cobra.Command{Use: "tokens", Short: "The tokens of the HTTP API: make, list, remove; login links of the web page"},
-		a.inSandbox("those of the sandbox", a.tokensListCommand(), a.tokensCreateCommand(), a.tokensRemoveCommand(), a.tokensLinkCommand()))
+		a.inSandbox("those of the sandbox",
+			withText(&cobra.Command{
+				Use: "list", Short: "List the tokens: never their text", Args: exactArgs(),
+				RunE: func(c *cobra.Command, _ []string) error { return a.listTokens(c.Context()) },
+			}),
+			a.tokensCreateCommand(),
+			&cobra.Command{
+				Use: "rm NAME", Short: "Remove a token, by its name or id: it is good no more, at once", Args: exactArgs("NAME"),
+				RunE: func(c *cobra.Command, args []string) error { return a.removeToken(c.Context(), args[0]) },
+			},
+			a.tokensLinkCommand(),
+		))
 }
 
 // tokenFlags are the flags of tokens create.
@@ -116,23 +127,9 @@ func (a *app) expiry(text string) (time.Time, error) {
 	return a.sys.Now().Add(length), nil
 }
 
-func (a *app) tokensListCommand() *cobra.Command {
-	return withText(&cobra.Command{
-		Use: "list", Short: "List the tokens: never their text", Args: exactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error { return a.listTokens(c.Context()) },
-	})
-}
-
 func (a *app) listTokens(ctx context.Context) error {
 	tokens, err := ask(ctx, a, func(c *web.Client) ([]access.TokenInfo, error) { return c.Tokens(ctx) })
 	return printList(a, tokens, allowNoStore(err), "no tokens; `"+a.commandText("tokens", "create")+"` makes one", view.Page.Tokens)
-}
-
-func (a *app) tokensRemoveCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "rm NAME", Short: "Remove a token, by its name or id: it is good no more, at once", Args: exactArgs("NAME"),
-		RunE: func(c *cobra.Command, args []string) error { return a.removeToken(c.Context(), args[0]) },
-	}
 }
 
 func (a *app) removeToken(ctx context.Context, name string) error {
