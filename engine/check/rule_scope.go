@@ -3,6 +3,7 @@ package check
 import (
 	"sync"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -20,7 +21,7 @@ func rootNames() []string {
 func (c *checker) rootScope() *eval.Scope {
 	text, when := schema.Of(schema.String), schema.Of(schema.Time)
 	run := schema.ObjectOf(
-		schema.Required("id", text), schema.Required("workflow", text), schema.Required("status", statusType(runStatuses()...)),
+		schema.Required("id", text), schema.Required("workflow", text), schema.Required("status", statusType(diag.Words(runs.Statuses()...)...)),
 		schema.Required("scheduled_at", when), schema.Required("started_at", when),
 		schema.Required("attempt", schema.Of(schema.Int)), schema.Required("trigger", text),
 	)
@@ -47,13 +48,6 @@ func (c *checker) connectionsType() *schema.Type {
 		fields = append(fields, schema.Required(name, schema.ObjectOf(schema.Required("name", text), schema.Required("plugin", text))))
 	}
 	return schema.ObjectOf(fields...)
-}
-
-func runStatuses() []string {
-	return []string{
-		string(runs.RunQueued), string(runs.RunRunning), string(runs.RunWaiting), string(runs.RunPaused),
-		string(runs.RunSucceeded), string(runs.RunFailed), string(runs.RunCanceled), string(runs.RunTimedOut),
-	}
 }
 
 func stepStatuses() []string {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowrun/flowrun/engine/duration"
+	"github.com/flowrun/flowrun/engine/runquery"
 )
 
 // pageFlags are the flags by which lists are cut into pages.
@@ -22,15 +22,12 @@ func (f *pageFlags) add(c *cobra.Command, what string) {
 	c.Flags().StringVar(&f.cursor, "cursor", "", "go on where a list ended (its next_cursor)")
 }
 
-// check returns the time of --since.
-func (f *pageFlags) check(a *app) (since time.Time, err error) {
+// checkLimit refuses what is no length of a page.
+func (f *pageFlags) checkLimit() error {
 	if f.limit < 1 || f.limit > 1000 {
-		return since, usageError(fmt.Errorf("--limit takes 1 to 1000, not %d", f.limit), "")
+		return usageError(fmt.Errorf("--limit takes 1 to 1000, not %d", f.limit), "")
 	}
-	if f.since == "" {
-		return since, nil
-	}
-	return a.parseSince("--since", f.since, "24h")
+	return nil
 }
 
 // sinceFlag adds --since to a command that lists what.
@@ -38,16 +35,14 @@ func sinceFlag(c *cobra.Command, into *string, what string) {
 	c.Flags().StringVar(into, "since", "", "only "+what+" since a time (RFC 3339) or a duration ago (24h, 7d)")
 }
 
-// parseSince reads a time, or a duration that is taken off now, such as example.
+// parseSince reads a time, or a duration that is taken off now, such as example; ""
+// is the zero time.
 func (a *app) parseSince(flag, text, example string) (time.Time, error) {
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		return at, nil
+	at, err := runquery.Moment(flag, text, a.sys.Now)
+	if err != nil {
+		err = usageError(err, "such as 2026-03-01T09:00:00Z, or "+example)
 	}
-	ago, err := duration.Parse(text)
-	if err != nil || ago < 0 {
-		return time.Time{}, usageError(fmt.Errorf("%s %q is neither an RFC 3339 time nor a duration", flag, text), "such as 2026-03-01T09:00:00Z, or "+example)
-	}
-	return a.sys.Now().Add(-ago), nil
+	return at, err
 }
 
 // parseTimeFlag reads a time; "" is the zero time.

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -76,20 +77,13 @@ func (a *app) runsListCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&flags.workflow, "workflow", "", "only runs of this workflow")
-	c.Flags().StringVar(&flags.status, "status", "", "only runs with this status: "+strings.Join(runStatuses(), ", "))
-	completeFlag(c, "status", runStatuses()...)
+	c.Flags().StringVar(&flags.status, "status", "", "only runs with this status: "+strings.Join(diag.Words(runs.Statuses()...), ", "))
+	completeFlag(c, "status", diag.Words(runs.Statuses()...)...)
 	c.Flags().BoolVar(&flags.attention, "attention", false, "only runs that need somebody: failed ones that nobody has acknowledged and nothing has settled, paused ones, those that ask")
 	c.Flags().StringArrayVar(&flags.labels, "label", nil, "only runs with the label NAME=VALUE (repeatable)")
 	c.Flags().StringVar(&flags.query, "query", "", "only runs of which an expression is true; it reads a run's fields, such as status and labels.team")
 	flags.add(c, "runs started")
 	return withText(c)
-}
-
-func runStatuses() []string {
-	return []string{
-		string(runs.RunQueued), string(runs.RunRunning), string(runs.RunWaiting), string(runs.RunPaused),
-		string(runs.RunSucceeded), string(runs.RunFailed), string(runs.RunCanceled), string(runs.RunTimedOut),
-	}
 }
 
 func (a *app) listRuns(ctx context.Context, flags *listFlags) error {
@@ -102,30 +96,34 @@ func (a *app) listRuns(ctx context.Context, flags *listFlags) error {
 }
 
 func (a *app) runFilter(flags *listFlags) (filter runs.Filter, err error) {
-	filter = runs.Filter{
-		Workflow: flags.workflow, Status: runs.Status(flags.status), Attention: flags.attention, Limit: flags.limit, Cursor: flags.cursor, Labels: map[string]string{},
-	}
-	if flags.status != "" && !slices.Contains(runStatuses(), flags.status) {
-		return filter, usageError(fmt.Errorf("--status: there is no status %q", flags.status), diag.MeantOr(flags.status, runStatuses(), "one of ").Text)
-	}
-	if flags.cursor != "" && !web.ValidCursor(flags.cursor) {
-		return filter, usageError(fmt.Errorf("--cursor: %q is no cursor of a list", flags.cursor), "take the next_cursor of the list before")
-	}
-	if filter.Since, err = flags.check(a); err != nil {
+	if err := flags.checkLimit(); err != nil {
 		return filter, err
 	}
-	for _, label := range flags.labels {
-		name, value, ok := strings.Cut(label, "=")
-		if !ok || name == "" {
-			return filter, usageError(fmt.Errorf("--label %s is not NAME=VALUE", diag.ShellWord(label)), "")
-		}
-		filter.Labels[name] = value
+	filter, err = runquery.Text{
+		Workflow: flags.workflow, Status: flags.status, Attention: flags.attention, Labels: flags.labels,
+		Since: flags.since, Query: flags.query, Cursor: flags.cursor, Limit: flags.limit,
+	}.Filter(a.sys.Now)
+	if wrong, ok := errors.AsType[*runquery.FilterError](err); ok {
+		return filter, flagFault(wrong)
 	}
 	if flags.queried {
-		filter.Query = flags.query
-		return filter, a.queryFault(flags.query, runquery.Check(flags.query))
+		err = a.queryFault(flags.query, runquery.Check(flags.query))
 	}
-	return filter, nil
+	return filter, err
+}
+
+// flagFault says of a flag what can't be read of a filter.
+func flagFault(wrong *runquery.FilterError) error {
+	text, hint := "--"+wrong.Error(), wrong.Hint.Text
+	switch wrong.Part {
+	case "status":
+		text = fmt.Sprintf("--status: there is no status %q", wrong.Text)
+	case "cursor":
+		text, hint = fmt.Sprintf("--cursor: %q is no cursor of a list", wrong.Text), "take the next_cursor of the list before"
+	case "label":
+		text = fmt.Sprintf("--label %s is not NAME=VALUE", diag.ShellWord(wrong.Text))
+	}
+	return usageError(errors.New(text), hint)
 }
 
 func (a *app) showRun(ctx context.Context, id string) error {

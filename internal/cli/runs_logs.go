@@ -43,9 +43,8 @@ func (a *app) readLogFlags(c *cobra.Command, filter *web.LogsAsked, since string
 		return usageError(fmt.Errorf("--tail takes a number from 1 on, not %d", filter.Tail), "")
 	case len([]rune(filter.Text)) > 200:
 		return usageError(fmt.Errorf("--grep takes at most 200 letters"), "")
-	case since != "":
-		filter.Since, err = a.parseSince("--since", since, "24h")
 	}
+	filter.Since, err = a.parseSince("--since", since, "24h")
 	return err
 }
 

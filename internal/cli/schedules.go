@@ -187,7 +187,10 @@ func (a *app) schedulesFiresCommand() *cobra.Command {
 }
 
 func (a *app) listFires(ctx context.Context, which string, flags *pageFlags) error {
-	since, err := flags.check(a)
+	if err := flags.checkLimit(); err != nil {
+		return err
+	}
+	since, err := a.parseSince("--since", flags.since, "24h")
 	if err != nil {
 		return err
 	}
