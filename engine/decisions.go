@@ -175,10 +175,7 @@ func (d *decider) notWaiting(what string) error {
 			waiting = append(waiting, step.Path)
 		}
 	}
-	hint := diag.DidYouMean(d.step, paths)
-	if hint.Text == "" && len(waiting) > 0 {
-		hint = diag.Say("what waits is " + waiting[0])
-	}
+	hint := diag.DidYouMean(d.step, paths).Or(diag.Naming("what waits is ", first(waiting)...))
 	return &fault.UnknownError{What: "step", Name: d.step, Hint: hint}
 }
 
@@ -211,10 +208,7 @@ func (d *decider) signalAhead(name string) (*journal.Event, error) {
 
 func (d *decider) signalByName(name string, names []string, open bool) (*journal.Event, error) {
 	if !open && !slices.Contains(names, name) {
-		hint := diag.DidYouMean(name, names)
-		if hint.Text == "" && len(names) > 0 {
-			hint = diag.Say("the workflow waits for " + names[0])
-		}
+		hint := diag.DidYouMean(name, names).Or(diag.Naming("the workflow waits for ", first(names)...))
 		return nil, &fault.UnknownError{What: "signal", Name: name, Hint: hint}
 	}
 	waiting := d.machine.AwaitingSignal(name)
@@ -314,14 +308,12 @@ func (d *decider) payload(t *schema.Type) (json.RawMessage, error) {
 }
 
 func fieldHint(name string, t *schema.Type) diag.Hint {
-	if hint := diag.DidYouMean(name, t.FieldNames()); hint.Text != "" {
-		return hint
-	}
-	if len(t.Fields) == 0 {
-		return diag.Say("it takes no fields")
-	}
-	return diag.Say("its first field is " + t.Fields[0].Name)
+	names := t.FieldNames()
+	return diag.DidYouMean(name, names).Or(diag.Naming("its first field is ", first(names)...)).Or(diag.Say("it takes no fields"))
 }
+
+// first is the first of words, where there are some.
+func first(words []string) []string { return words[:min(len(words), 1)] }
 
 // wrongAnswer names the field that does not fit.
 func wrongAnswer(err error) error {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
@@ -191,9 +190,6 @@ func unknownFrom(from string, known []string) error {
 	if loop := runs.ParsePath(from).Top().String(); loop != from && slices.Contains(known, loop) {
 		return &fault.UnknownError{What: "main step", Name: from, Hint: diag.Say("a rerun begins at a whole step: --from " + loop)}
 	}
-	hint := diag.DidYouMean(from, known)
-	if hint.Text == "" && len(known) > 0 {
-		hint = diag.Say("its steps are " + strings.Join(known[:min(len(known), 10)], ", "))
-	}
+	hint := diag.DidYouMean(from, known).Or(diag.Naming("its steps are ", known[:min(len(known), 10)]...))
 	return &fault.UnknownError{What: "step", Name: from, Hint: hint}
 }

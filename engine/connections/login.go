@@ -223,8 +223,6 @@ func (c *Connections) refuse(namedConnection workspace.NamedConnection, way stri
 			others = append(others, connection.Name)
 		}
 	}
-	if len(others) > 0 {
-		refusal.Hint = diag.Say("these have a login: " + strings.Join(others, ", "))
-	}
+	refusal.Hint = diag.Naming("these have a login: ", others...)
 	return refusal
 }

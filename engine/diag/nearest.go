@@ -27,6 +27,15 @@ func MeantOr(word string, candidates []string, lead string) Hint {
 	return DidYouMean(word, candidates).Or(Say(lead + strings.Join(candidates, ", ")))
 }
 
+// Naming is the hint that names words behind a lead: "its steps are a, b"; it says
+// nothing where there are none.
+func Naming(lead string, words ...string) Hint {
+	if len(words) == 0 {
+		return Hint{}
+	}
+	return Say(lead + strings.Join(words, ", "))
+}
+
 // Words are words of a type of their own, such as the kinds of errors, as texts.
 func Words[T ~string](words ...T) []string {
 	texts := make([]string, len(words))

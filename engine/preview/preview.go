@@ -83,6 +83,14 @@ type Step struct {
 	Items       *int            `json:"items,omitempty"`   // of a loop over a known list
 	Calls       *Calls          `json:"calls,omitempty"`
 	Steps       []Step          `json:"steps,omitempty"` // of a loop; their calls are those of one item
+
+	calls bounds // the same as Calls
+}
+
+// sends notes the calls of a step.
+func (s *Step) sends(n bounds) {
+	calls := n.calls()
+	s.calls, s.Calls = n, &calls
 }
 
 // Calls bounds how many calls are sent when nothing fails: no repeated
@@ -164,18 +172,19 @@ func Of(project *workspace.Workspace, workflow *plan.Workflow, options Options) 
 	}
 	v.result = result
 	env := map[string]any{"inputs": known, "steps": map[string]any{}}
-	var total Calls
-	result.Steps, total = v.steps(workflow.Steps, env, "", times{least: 1, most: 1})
-	result.Estimate.Calls = total
+	var total bounds
+	result.Steps, total = v.steps(workflow.Steps, env, "", bounds{least: 1, most: 1})
 	handlers := map[string]any{"inputs": known, "steps": map[string]any{}}
 	for _, list := range []struct {
 		name  string
 		steps []plan.Step
 		into  *[]Step
 	}{{"on_success", workflow.OnSuccess, &result.OnSuccess}, {"on_failure", workflow.OnFailure, &result.OnFailure}, {"finally", workflow.Finally, &result.Finally}} {
-		*list.into, total = v.steps(list.steps, handlers, list.name+".", times{least: 0, most: 1})
-		result.Estimate.Calls = sum(result.Estimate.Calls, Calls{Min: 0, Max: total.Max})
+		var calls bounds
+		*list.into, calls = v.steps(list.steps, handlers, list.name+".", bounds{least: 0, most: 1})
+		total = total.and(bounds{least: 0, most: calls.most})
 	}
+	result.Estimate.Calls = total.calls()
 	v.surroundings()
 	v.limits()
 	return result, nil

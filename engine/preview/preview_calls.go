@@ -17,7 +17,7 @@ const defaultPages = 100
 const maxPreview = math.MaxInt32
 
 // callsOf bounds the calls of one run of a step: pages of all windows, rounds.
-func (v *previewer) callsOf(one *Step, step *plan.Step, action *plan.Action, with any) Calls {
+func (v *previewer) callsOf(one *Step, step *plan.Step, action *plan.Action, with any) bounds {
 	least, most := 1, 1
 	switch {
 	case step.Paginate != nil:
@@ -41,11 +41,7 @@ func (v *previewer) callsOf(one *Step, step *plan.Step, action *plan.Action, wit
 	if step.Cache > 0 {
 		least = 0
 	}
-	calls := Calls{Min: least}
-	if most >= 0 {
-		calls.Max = &most
-	}
-	return calls
+	return bounds{least, most}
 }
 
 // windowsOf is into how many windows a range is cut, 0 where it is not known.
@@ -76,31 +72,30 @@ func previewTime(value any) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-func sum(a, b Calls) Calls {
-	total := Calls{Min: a.Min + b.Min}
-	if a.Max != nil && b.Max != nil {
-		most := *a.Max + *b.Max
-		total.Max = &most
+// bounds are how often a list of steps runs, or a call is sent; most below 0 is
+// unbounded.
+type bounds struct{ least, most int }
+
+func (t bounds) calls() Calls {
+	calls := Calls{Min: t.least}
+	if t.most >= 0 {
+		calls.Max = &t.most
 	}
-	return total
+	return calls
 }
 
-// by is the calls of that many runs.
-func (c Calls) by(n times) Calls {
-	product := Calls{Min: c.Min * n.least}
-	switch {
-	case n.most == 0 || c.Max != nil && *c.Max == 0:
-		product.Max = new(int)
-	case c.Max != nil && n.most > 0 && *c.Max <= maxPreview/n.most:
-		most := *c.Max * n.most
-		product.Max = &most
+// and is how often two things happen together.
+func (t bounds) and(other bounds) bounds {
+	sum := bounds{least: t.least + other.least, most: -1}
+	if t.most >= 0 && other.most >= 0 {
+		sum.most = t.most + other.most
 	}
-	return product
+	return sum
 }
 
 // by is how often something runs in each of these runs.
-func (t times) by(n times) times {
-	product := times{least: t.least * n.least, most: -1}
+func (t bounds) by(n bounds) bounds {
+	product := bounds{least: t.least * n.least, most: -1}
 	switch {
 	case t.most == 0 || n.most == 0:
 		product.most = 0
@@ -114,11 +109,12 @@ func (t times) by(n times) times {
 type previewBucket struct {
 	limit Limit
 	spec  ratelimit.Spec
+	calls bounds
 }
 
 // count notes calls of an action at its rate limits. Of a connection that is not
 // known nothing can be said.
-func (v *previewer) count(action *plan.Action, connection string, calls Calls) {
+func (v *previewer) count(action *plan.Action, connection string, calls bounds) {
 	found, err := v.project.LimitBuckets(action, connection)
 	if err != nil {
 		return // the connection's own error tells
@@ -130,12 +126,12 @@ func (v *previewer) count(action *plan.Action, connection string, calls Calls) {
 		bucket := v.buckets[b.Key]
 		if bucket == nil {
 			bucket = &previewBucket{spec: b.Spec, limit: Limit{
-				Plugin: action.Plugin, Name: b.Name, Rate: b.Spec.String(), Calls: Calls{Max: new(int)},
+				Plugin: action.Plugin, Name: b.Name, Rate: b.Spec.String(),
 			}}
 			v.buckets[b.Key] = bucket
 			v.order = append(v.order, b.Key)
 		}
-		bucket.limit.Calls = sum(bucket.limit.Calls, calls)
+		bucket.calls = bucket.calls.and(calls)
 		if !slices.Contains(bucket.limit.Connections, connection) {
 			bucket.limit.Connections = append(bucket.limit.Connections, connection)
 		}
@@ -150,6 +146,7 @@ func (v *previewer) limits() {
 	estimate.Minutes.Max = new(float64)
 	for _, key := range v.order {
 		b := v.buckets[key]
+		b.limit.Calls = b.calls.calls()
 		b.limit.Minutes.Min = minutes(b.spec, b.limit.Calls.Min)
 		if b.limit.Calls.Max != nil {
 			most := minutes(b.spec, *b.limit.Calls.Max)

@@ -23,28 +23,23 @@ type previewer struct {
 	order    []string // of buckets, as they are met
 }
 
-// times bounds how often a list of steps runs; most below 0 is unbounded.
-type times struct{ least, most int }
-
 // steps previews one list that runs so often. env has the inputs and the outputs
 // that are known; it gains those of `let` steps. The sum bounds the calls of one
 // pass, as those of the steps do.
-func (v *previewer) steps(steps []plan.Step, env map[string]any, path string, run times) ([]Step, Calls) {
+func (v *previewer) steps(steps []plan.Step, env map[string]any, path string, run bounds) ([]Step, bounds) {
 	shown := []Step{}
-	total := Calls{Max: new(int)}
+	total := bounds{}
 	levels := plan.Levels(steps)
 	for i := range steps {
 		one := v.step(&steps[i], env, path, run)
 		one.Level = levels[steps[i].ID]
-		if one.Calls != nil {
-			total = sum(total, *one.Calls)
-		}
+		total = total.and(one.calls)
 		shown = append(shown, one)
 	}
 	return shown, total
 }
 
-func (v *previewer) step(step *plan.Step, env map[string]any, path string, run times) Step {
+func (v *previewer) step(step *plan.Step, env map[string]any, path string, run bounds) Step {
 	one := Step{
 		ID: step.ID, Title: step.Title, Kind: step.Kind, After: step.Needs, Reads: step.Reads, Uses: step.Uses, Incremental: step.Incremental,
 	}
@@ -77,14 +72,14 @@ func (v *previewer) step(step *plan.Step, env map[string]any, path string, run t
 
 // chance bounds how often a step is reached in one pass of its list, by its
 // conditions.
-func (v *previewer) chance(one *Step) times {
+func (v *previewer) chance(one *Step) bounds {
 	switch {
 	case one.IfValue != nil && !*one.IfValue:
-		return times{}
+		return bounds{}
 	case one.RunIf != "" || one.If != "" && one.IfValue == nil:
-		return times{least: 0, most: 1}
+		return bounds{least: 0, most: 1}
 	}
-	return times{least: 1, most: 1}
+	return bounds{least: 1, most: 1}
 }
 
 // values shows the values of a `let` or `set_state`. Those of a `let` that all
@@ -113,23 +108,22 @@ func (v *previewer) values(one *Step, step *plan.Step, env map[string]any) {
 	}
 }
 
-func (v *previewer) loop(one *Step, step *plan.Step, env map[string]any, path string, own, run times) {
+func (v *previewer) loop(one *Step, step *plan.Step, env map[string]any, path string, own, run bounds) {
 	list, ok := v.value(step.Loop.Foreach, env)
 	items, isList := list.([]any)
 	one.Values = encoded(map[string]any{"foreach": list})
-	each := times{least: 0, most: -1}
+	each := bounds{least: 0, most: -1}
 	if one.Static = ok && isList; one.Static {
 		n := len(items)
-		one.Items, each = &n, times{n, n}
+		one.Items, each = &n, bounds{n, n}
 	}
 	inside := map[string]any{"inputs": env["inputs"], "steps": maps.Clone(env["steps"].(map[string]any))}
-	var calls Calls
+	var calls bounds
 	one.Steps, calls = v.steps(step.Loop.Steps, inside, path+step.ID+".", run.by(each))
-	calls = calls.by(each).by(own)
-	one.Calls = &calls
+	one.sends(calls.by(each).by(own))
 }
 
-func (v *previewer) action(one *Step, step *plan.Step, env map[string]any, path string, own, run times) {
+func (v *previewer) action(one *Step, step *plan.Step, env map[string]any, path string, own, run bounds) {
 	with, ok := v.value(step.With, env)
 	if one.Static = ok; !step.With.IsZero() {
 		one.With = encoded(with)
@@ -151,13 +145,12 @@ func (v *previewer) action(one *Step, step *plan.Step, env map[string]any, path 
 	if step.Incremental != "" {
 		v.cursor(step, path)
 	}
-	calls = calls.by(own)
-	one.Calls = &calls
+	one.sends(calls.by(own))
 }
 
 // connect notes the connection of a step and what its rate limits count. One that
 // an expression names from what is not known yet is shown as that expression.
-func (v *previewer) connect(one *Step, step *plan.Step, action *plan.Action, env map[string]any, calls Calls) {
+func (v *previewer) connect(one *Step, step *plan.Step, action *plan.Action, env map[string]any, calls bounds) {
 	ok := false
 	if step.Connection != nil {
 		var name any
@@ -174,7 +167,7 @@ func (v *previewer) connect(one *Step, step *plan.Step, action *plan.Action, env
 
 // child previews a workflow that is a step, with those of its inputs that are
 // known.
-func (v *previewer) child(one *Step, step *plan.Step, inputs map[string]any, path string, own, run times) {
+func (v *previewer) child(one *Step, step *plan.Step, inputs map[string]any, path string, own, run bounds) {
 	workflow := v.workflow.Workflows[step.Workflow]
 	if workflow == nil {
 		return
@@ -183,10 +176,9 @@ func (v *previewer) child(one *Step, step *plan.Step, inputs map[string]any, pat
 	v.workflow = workflow
 	defer func() { v.workflow = outer }()
 	env := map[string]any{"inputs": inputs, "steps": map[string]any{}}
-	var calls Calls
+	var calls bounds
 	one.Steps, calls = v.steps(workflow.Steps, env, path+step.ID+".", run)
-	calls = calls.by(own)
-	one.Calls = &calls
+	one.sends(calls.by(own))
 }
 
 func (v *previewer) knownInputs(step *plan.Step, env map[string]any) map[string]any {

@@ -27,17 +27,17 @@ func TestPreviewMinutesOfLimits(t *testing.T) {
 }
 
 func TestPreviewCallsMultiply(t *testing.T) {
-	most := func(n int) Calls { return Calls{Min: 1, Max: &n} }
-	if got := most(3).by(times{2, 5}); got.Min != 2 || *got.Max != 15 {
+	most := func(n int) bounds { return bounds{1, n} }
+	if got := most(3).by(bounds{2, 5}).calls(); got.Min != 2 || *got.Max != 15 {
 		t.Errorf("got %+v", got)
 	}
-	if got := most(3).by(times{0, -1}); got.Min != 0 || got.Max != nil {
+	if got := most(3).by(bounds{0, -1}).calls(); got.Min != 0 || got.Max != nil {
 		t.Errorf("an unbounded loop: %+v", got)
 	}
-	if got := (Calls{Min: 1}).by(times{}); got.Max == nil || *got.Max != 0 {
+	if got := most(-1).by(bounds{}).calls(); got.Max == nil || *got.Max != 0 {
 		t.Errorf("what never runs: %+v", got)
 	}
-	if got := most(1 << 20).by(times{1, 1 << 20}); got.Max != nil {
+	if got := most(1 << 20).by(bounds{1, 1 << 20}).calls(); got.Max != nil {
 		t.Errorf("a product beyond all bounds: %+v", got)
 	}
 }

@@ -83,11 +83,7 @@ func (b *binder) noStep(key *spec.Node, what string, which func(*stepInfo) bool)
 // nearSteps says what may be meant by a path that names no step.
 func (b *binder) nearSteps(path string, which func(*stepInfo) bool) diag.Hint {
 	paths := b.steps.paths(which)
-	hint := diag.DidYouMean(templateOf(path), paths)
-	if hint.Text == "" && len(paths) > 0 {
-		hint = diag.Say("its steps are " + strings.Join(paths, ", "))
-	}
-	return hint
+	return diag.DidYouMean(templateOf(path), paths).Or(diag.Naming("its steps are ", paths...))
 }
 
 // answer reads one answer; nil when it is wrong.

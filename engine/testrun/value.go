@@ -122,10 +122,7 @@ func writeMember(b *bytes.Buffer, name string, raw json.RawMessage) {
 }
 
 func (c converter) unknown(key *spec.Node, t *schema.Type) {
-	hint := diag.DidYouMean(key.Text, t.FieldNames())
-	if hint.Text == "" && len(t.Fields) > 0 {
-		hint = diag.Say("its fields are " + strings.Join(t.FieldNames(), ", "))
-	}
+	hint := diag.DidYouMean(key.Text, t.FieldNames()).Or(diag.Naming("its fields are ", t.FieldNames()...))
 	c.wrong(key.Pos, "the schema has no field `"+key.Text+"`", hint)
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
@@ -43,12 +42,10 @@ func UnknownInputs(workflow *plan.Workflow, inputs *schema.Type, given map[strin
 		if _, ok := inputs.Field(name); ok {
 			continue
 		}
-		hint := diag.DidYouMean(name, inputs.FieldNames())
-		if names := inputs.FieldNames(); hint.Text == "" && len(names) > 0 {
-			hint = diag.Say("its inputs are " + strings.Join(names, ", "))
-		}
+		names := inputs.FieldNames()
 		unknown = append(unknown, &fault.InputError{
-			Input: name, Pointer: fault.PointerTo(name, ""), Message: fmt.Sprintf("workflow %s has no input `%s`", workflow.Name, name), Hint: hint,
+			Input: name, Pointer: fault.PointerTo(name, ""), Message: fmt.Sprintf("workflow %s has no input `%s`", workflow.Name, name),
+			Hint: diag.DidYouMean(name, names).Or(diag.Naming("its inputs are ", names...)),
 		})
 	}
 	return unknown
