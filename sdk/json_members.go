@@ -16,6 +16,9 @@ type Member struct {
 // Text is a text as a JSON value.
 func Text(text string) Value { return encoded(text) }
 
+// JSON is what has a JSON form as a value, with <, > and & as they are.
+func JSON(v any) Value { return encoded(v) }
+
 // Members are the members of an object in their order.
 type Members []Member
 

@@ -1,7 +1,6 @@
 package analytics
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/url"
 	"strconv"
@@ -48,11 +47,7 @@ type aggregateOutput struct {
 // aggregate is action analytics.aggregate. The rows are passed on in the service's
 // order; see rowReader for what happens to them (N-36, N-37).
 func aggregate(c *sdk.Call[Config], in AggregateInput) (aggregateOutput, error) {
-	query, err := aggregateQuery(in)
-	if err != nil {
-		return aggregateOutput{}, err
-	}
-	response, err := get(c, siteOf(in), "/aggregations", query)
+	response, err := get(c, siteOf(in), "/aggregations", aggregateQuery(in))
 	if err != nil {
 		return aggregateOutput{}, err
 	}
@@ -73,7 +68,7 @@ func siteOf(in AggregateInput) string {
 
 // aggregateQuery writes the parameters: what is not given is omitted (N-24), and
 // neither timezone (N-25) nor date_zone is ever sent.
-func aggregateQuery(in AggregateInput) (url.Values, error) {
+func aggregateQuery(in AggregateInput) url.Values {
 	in.DateFrom, _ = readDate("/date_from", in.DateFrom, in.DateZone) // dateProblems has seen both
 	in.DateTo, _ = readDate("/date_to", in.DateTo, in.DateZone)
 	query := url.Values{}
@@ -91,22 +86,7 @@ func aggregateQuery(in AggregateInput) (url.Values, error) {
 		query.Set("limit", strconv.FormatInt(in.Limit, 10))
 	}
 	if len(in.Filters) > 0 {
-		encoded, err := encode(in.Filters)
-		if err != nil {
-			return nil, err
-		}
-		query.Set("filters", string(encoded))
+		query.Set("filters", string(sdk.JSON(in.Filters)))
 	}
-	return query, nil
-}
-
-// encode writes JSON without escaping <, > and &.
-func encode(v any) (json.RawMessage, error) {
-	var buffer bytes.Buffer
-	encoder := json.NewEncoder(&buffer)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		return nil, sdk.Errorf(sdk.CodeInternal, "encode: %w", err)
-	}
-	return bytes.TrimRight(buffer.Bytes(), "\n"), nil
+	return query
 }

@@ -11,15 +11,6 @@ import (
 // alphabetical order.
 type node map[string]any
 
-// document encodes a schema that this package made: it can't fail.
-func (n node) document() json.RawMessage {
-	text, err := encode(n)
-	if err != nil {
-		return nil
-	}
-	return text
-}
-
 // aggregateSchema is the output of aggregate when nothing is known of the input:
 // rows of any names. Values are text, or numbers with numeric.
 func aggregateSchema() json.RawMessage {
@@ -27,7 +18,7 @@ func aggregateSchema() json.RawMessage {
 }
 
 func reportSchema(row node) json.RawMessage {
-	return node{
+	return sdk.JSON(node{
 		"type": "object",
 		"properties": node{
 			"rows":  node{"type": "array", "items": row, "description": "The report, in the service's order."},
@@ -35,7 +26,7 @@ func reportSchema(row node) json.RawMessage {
 		},
 		"required":             []string{"rows", "count"},
 		"additionalProperties": false,
-	}.document()
+	})
 }
 
 // narrowAggregate returns the schema of the rows that an input asks for: the
@@ -104,7 +95,7 @@ func visitorsSchema(lists, always bool) json.RawMessage {
 	if always {
 		required = append(required, "content", "referrers", "content_truncated", "referrers_truncated")
 	}
-	return node{"type": "object", "properties": properties, "required": required, "additionalProperties": false}.document()
+	return sdk.JSON(node{"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 
 func listSchema(doc string, texts ...string) node {

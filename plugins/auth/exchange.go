@@ -63,15 +63,32 @@ func (p *plugin) do(c *sdk.Call[Config], request *sdk.Request, secrets ...string
 // before the status.
 func (e exchange) fine() bool { return e.status >= 200 && e.status < 300 && e.Error == "" }
 
-// isDecisive reports a word of the standards or of the service's document, which
-// says what to do whatever the status below 500 is.
+// decisiveWords are those of the standards and of the service's document, which
+// say what to do whatever the status below 500 is: the class of the refusal, and
+// what a person can do about it on CONNECTION.
+var decisiveWords = map[string]struct {
+	code sdk.Code
+	hint string
+}{
+	"authorization_pending":  {sdk.CodeUnexpectedResponse, ""}, // no refusal: judge has looked at it
+	"slow_down":              {sdk.CodeUnexpectedResponse, ""},
+	"access_denied":          {sdk.CodeDenied, ""},
+	"expired_token":          {sdk.CodeExpired, ""},
+	"admin_policy_enforced":  {sdk.CodeForbidden, "an administrator of the account must allow the scopes"},
+	"org_internal":           {sdk.CodeForbidden, "log in with an account of the client's organization"},
+	"unsupported_grant_type": {sdk.CodeInternal, "the server does not offer this grant: check auth_url and token_endpoint of connection CONNECTION"}, // the plugin itself wrote it
+	"invalid_client":         {sdk.CodeInvalid, wrongClient},
+	"unauthorized_client":    {sdk.CodeInvalid, wrongClient},
+	"invalid_grant":          {sdk.CodeInvalid, ""},
+	"invalid_request":        {sdk.CodeInvalid, ""},
+	"invalid_scope":          {sdk.CodeInvalid, ""},
+}
+
+const wrongClient = "the client was not found, is not of the limited-input-device type, or its secret is wrong: check client_id, client_secret and client_auth of connection CONNECTION"
+
 func (e exchange) isDecisive() bool {
-	switch e.Error {
-	case "authorization_pending", "slow_down", "access_denied", "expired_token", "admin_policy_enforced", "org_internal",
-		"invalid_grant", "invalid_client", "unauthorized_client", "invalid_request", "invalid_scope", "unsupported_grant_type":
-		return e.status < 500
-	}
-	return false
+	_, ok := decisiveWords[e.Error]
+	return ok && e.status < 500
 }
 
 // endsGrant reports the one word after which a refresh token is of no use any
@@ -138,17 +155,8 @@ func (e exchange) refusal(c *sdk.Call[Config]) *sdk.Error {
 // code is the class of a refusal: by its word. Without a known one nobody can say
 // what was refused.
 func (e exchange) code() sdk.Code {
-	switch e.Error {
-	case "access_denied":
-		return sdk.CodeDenied
-	case "expired_token":
-		return sdk.CodeExpired
-	case "admin_policy_enforced", "org_internal":
-		return sdk.CodeForbidden
-	case "unsupported_grant_type": // the plugin itself wrote the grant type
-		return sdk.CodeInternal
-	case "invalid_client", "unauthorized_client", "invalid_grant", "invalid_request", "invalid_scope":
-		return sdk.CodeInvalid
+	if word, ok := decisiveWords[e.Error]; ok {
+		return word.code
 	}
 	// not the word of an authorization server: a proxy, a framework, a wrong address
 	return sdk.CodeUnexpectedResponse
@@ -156,15 +164,8 @@ func (e exchange) code() sdk.Code {
 
 func (e exchange) hint(c *sdk.Call[Config]) string {
 	name := c.ConnectionName()
-	switch e.Error {
-	case "invalid_client", "unauthorized_client":
-		return fmt.Sprintf("the client was not found, is not of the limited-input-device type, or its secret is wrong: check client_id, client_secret and client_auth of connection %s", name)
-	case "admin_policy_enforced":
-		return "an administrator of the account must allow the scopes"
-	case "org_internal":
-		return "log in with an account of the client's organization"
-	case "unsupported_grant_type":
-		return fmt.Sprintf("the server does not offer this grant: check auth_url and token_endpoint of connection %s", name)
+	if hint := decisiveWords[e.Error].hint; hint != "" {
+		return strings.ReplaceAll(hint, "CONNECTION", name)
 	}
 	if e.status >= 300 && e.status < 400 {
 		return fmt.Sprintf("redirects are not followed with secrets: check auth_url and the endpoints of connection %s", name)
