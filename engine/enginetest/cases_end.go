@@ -17,7 +17,7 @@ func timeCases() []*Case {
 	return []*Case{{
 		Name:     "rule 25: the run's timeout is a cancel with status timed_out",
 		Workflow: slow,
-		Script:   Script{Answers: map[string][]Answer{"a": {Fail(plan.KindUnavailable)}}},
+		Answers:  map[string][]Answer{"a": {Fail(plan.KindUnavailable)}},
 		Want: Want{
 			Status: runs.RunTimedOut, Took: 150 * time.Minute, Error: &WantError{Kind: plan.KindTimeout, Reason: "run_timeout"},
 			Steps: map[string]runs.StepStatus{"a": runs.StepCanceled, "b": runs.StepCanceled},
@@ -46,7 +46,7 @@ func handlerCases() []*Case {
 		{
 			Name:     "rule 25: on_failure, then finally",
 			Workflow: all(Do("a", "svc.read", nil)),
-			Script:   Script{Answers: map[string][]Answer{"a": {Fail(plan.KindNotFound)}}},
+			Answers:  map[string][]Answer{"a": {Fail(plan.KindNotFound)}},
 			Want: Want{Status: runs.RunFailed, Logs: []string{
 				"a failed: not_found", "failed not_found", "a was failed, succeeded",
 			}},
@@ -55,7 +55,7 @@ func handlerCases() []*Case {
 			Name: "rule 25: a handler's failure is shown and changes nothing",
 			Workflow: Handlers(Workflow(Do("a", "svc.read", nil)), []plan.Step{Do("tell", "svc.read", nil)}, nil,
 				[]plan.Step{say("end", "${{ run.status }}")}),
-			Script: Script{Answers: map[string][]Answer{"on_success:tell": {Fail(plan.KindAuthRequired)}}},
+			Answers: map[string][]Answer{"on_success:tell": {Fail(plan.KindAuthRequired)}},
 			Want: Want{
 				Status: runs.RunSucceeded, NoError: true, Logs: []string{"succeeded"},
 				Steps: map[string]runs.StepStatus{"on_success:tell": runs.StepFailed},
@@ -65,9 +65,7 @@ func handlerCases() []*Case {
 			Name: "rule 25: handlers run again at the new end after a resume",
 			Workflow: Handlers(Workflow(Do("a", "svc.read", nil)), nil, nil,
 				[]plan.Step{say("end", "attempt ${{ run.attempt }}: ${{ run.status }}")}),
-			Script: Script{
-				Answers: map[string][]Answer{"a": {Fail(plan.KindNotFound), OK(`{}`)}}, Acts: []Act{Resume(time.Hour)},
-			},
+			Answers: map[string][]Answer{"a": {Fail(plan.KindNotFound), OK(`{}`)}}, Acts: []Act{Resume(time.Hour)},
 			Want: Want{
 				Status: runs.RunSucceeded, Attempt: 2, Logs: []string{"attempt 1: failed", "attempt 2: succeeded"},
 				Steps: map[string]runs.StepStatus{"finally@2:end": runs.StepSucceeded},
@@ -102,7 +100,7 @@ func cancelCases() []*Case {
 		{
 			Name:     "rule 25: a cancel starts no new step, cancels calls, then runs finally alone",
 			Workflow: two(),
-			Script:   Script{Answers: map[string][]Answer{"a": {OK(`{}`).In(30 * time.Second)}}, Acts: []Act{Cancel(5 * time.Second)}},
+			Answers:  map[string][]Answer{"a": {OK(`{}`).In(30 * time.Second)}}, Acts: []Act{Cancel(5 * time.Second)},
 			Want: Want{
 				Status: runs.RunCanceled, Count: 1, Took: 5 * time.Second, Logs: []string{"canceled"},
 				Error: &WantError{Kind: plan.KindCanceled},
@@ -112,10 +110,8 @@ func cancelCases() []*Case {
 		{
 			Name:     "rule 25: an answer within the grace counts",
 			Workflow: two(),
-			Script: Script{
-				Answers: map[string][]Answer{"a": {func() Answer { a := OK(`{}`).In(10 * time.Second); a.Deaf = true; return a }()}},
-				Acts:    []Act{Cancel(5 * time.Second)},
-			},
+			Answers:  map[string][]Answer{"a": {func() Answer { a := OK(`{}`).In(10 * time.Second); a.Deaf = true; return a }()}},
+			Acts:     []Act{Cancel(5 * time.Second)},
 			Want: Want{
 				Status: runs.RunCanceled, Count: 1, Took: 10 * time.Second,
 				Steps: map[string]runs.StepStatus{"a": runs.StepSucceeded, "b": runs.StepCanceled},
@@ -124,7 +120,7 @@ func cancelCases() []*Case {
 		{
 			Name:     "rule 25: an effect without an answer after the grace is unknown, and said so",
 			Workflow: one("svc.send"),
-			Script:   Script{Answers: map[string][]Answer{"a": {{Never: true}}}, Acts: []Act{Cancel(5 * time.Second)}},
+			Answers:  map[string][]Answer{"a": {{Never: true}}}, Acts: []Act{Cancel(5 * time.Second)},
 			Want: Want{
 				Status: runs.RunCanceled, Took: 15 * time.Second, Steps: map[string]runs.StepStatus{"a": runs.StepUnknown},
 				Check: warned,
@@ -133,13 +129,13 @@ func cancelCases() []*Case {
 		{
 			Name:     "rule 25: a read without an answer after the grace is canceled",
 			Workflow: one("svc.read"),
-			Script:   Script{Answers: map[string][]Answer{"a": {{Never: true}}}, Acts: []Act{Cancel(5 * time.Second)}},
-			Want:     Want{Status: runs.RunCanceled, Took: 15 * time.Second, Steps: map[string]runs.StepStatus{"a": runs.StepCanceled}},
+			Answers:  map[string][]Answer{"a": {{Never: true}}}, Acts: []Act{Cancel(5 * time.Second)},
+			Want: Want{Status: runs.RunCanceled, Took: 15 * time.Second, Steps: map[string]runs.StepStatus{"a": runs.StepCanceled}},
 		},
 		{
 			Name:     "a cancel ends waits at once, inside loops too",
 			Workflow: Workflow(Each("each", []any{1, 2, 3}, []plan.Step{Do("get", "svc.read", nil, Retry(9, time.Hour))}, Parallel(2))),
-			Script:   Script{Answers: inEach(3, Fail(plan.KindUnavailable)), Acts: []Act{Cancel(time.Minute)}},
+			Answers:  inEach(3, Fail(plan.KindUnavailable)), Acts: []Act{Cancel(time.Minute)},
 			Want: Want{
 				Status: runs.RunCanceled, Count: 2, Took: time.Minute,
 				Steps: map[string]runs.StepStatus{"each": runs.StepCanceled, "each[1].get": runs.StepCanceled},
@@ -148,16 +144,14 @@ func cancelCases() []*Case {
 		{
 			Name:     "a cancel after the end changes nothing",
 			Workflow: one("svc.read"),
-			Script:   Script{Acts: []Act{Cancel(time.Hour)}},
+			Acts:     []Act{Cancel(time.Hour)},
 			Want:     Want{Status: runs.RunSucceeded},
 		},
 		{
 			Name:     "a canceled run resumes where it stopped",
 			Workflow: Output(two(), "v", "${{ steps.b.outputs.value }}"),
-			Script: Script{
-				Answers: map[string][]Answer{"a": {OK(`{}`).In(30 * time.Second), OK(`{}`)}, "b": {OK(`{"value":4}`)}},
-				Acts:    []Act{Cancel(5 * time.Second), Resume(time.Hour)},
-			},
+			Answers:  map[string][]Answer{"a": {OK(`{}`).In(30 * time.Second), OK(`{}`)}, "b": {OK(`{"value":4}`)}},
+			Acts:     []Act{Cancel(5 * time.Second), Resume(time.Hour)},
 			Want: Want{
 				Status: runs.RunSucceeded, Attempt: 2, Calls: []string{"a", "a", "b"}, Outputs: map[string]string{"v": "4"},
 				Logs: []string{"canceled", "succeeded"},
@@ -166,8 +160,8 @@ func cancelCases() []*Case {
 		{
 			Name:     "rule 25: a canceled once call with an unknown outcome is not sent again by a resume",
 			Workflow: one("svc.send"),
-			Script:   Script{Answers: map[string][]Answer{"a": {{Never: true}}}, Acts: []Act{Cancel(time.Second), Resume(time.Hour)}},
-			Want:     Want{Status: runs.RunPaused, Paused: runs.PausedUnknownOutcome, Count: 1, Attempt: 2},
+			Answers:  map[string][]Answer{"a": {{Never: true}}}, Acts: []Act{Cancel(time.Second), Resume(time.Hour)},
+			Want: Want{Status: runs.RunPaused, Paused: runs.PausedUnknownOutcome, Count: 1, Attempt: 2},
 		},
 	}
 }
@@ -177,14 +171,14 @@ func pauseCases() []*Case {
 		{
 			Name:     "rule 9: auth_required pauses the run by default; a resume tries again",
 			Workflow: Workflow(Do("a", "svc.read", nil), Do("b", "svc.read", nil)),
-			Script:   Script{Answers: map[string][]Answer{"a": {Fail(plan.KindAuthRequired), OK(`{}`)}}, Acts: []Act{Resume(time.Hour)}},
-			Want:     Want{Status: runs.RunSucceeded, Attempt: 2, Calls: []string{"a", "a", "b"}, NoError: true},
+			Answers:  map[string][]Answer{"a": {Fail(plan.KindAuthRequired), OK(`{}`)}}, Acts: []Act{Resume(time.Hour)},
+			Want: Want{Status: runs.RunSucceeded, Attempt: 2, Calls: []string{"a", "a", "b"}, NoError: true},
 		},
 		{
 			Name: "rule 25: a paused run runs no handler, other branches go on first",
 			Workflow: Handlers(Workflow(Do("a", "svc.read", nil), Do("b", "svc.read", nil), Do("c", "svc.read", nil, Needs())),
 				nil, []plan.Step{say("bad", "bad")}, []plan.Step{say("end", "end")}),
-			Script: Script{Answers: map[string][]Answer{"a": {Fail(plan.KindAuthRequired)}, "c": {OK(`{}`).In(time.Second)}}},
+			Answers: map[string][]Answer{"a": {Fail(plan.KindAuthRequired)}, "c": {OK(`{}`).In(time.Second)}},
 			Want: Want{
 				Status: runs.RunPaused, Paused: runs.PausedAuthRequired, Took: time.Second, Error: &WantError{Kind: plan.KindAuthRequired, Step: "a"},
 				Steps: map[string]runs.StepStatus{"a": runs.StepFailed, "b": runs.StepPending, "c": runs.StepSucceeded},
@@ -198,29 +192,27 @@ func pauseCases() []*Case {
 		{
 			Name:     "rule 9: on_error pause parks the run, with reason error",
 			Workflow: Workflow(Do("a", "svc.read", nil, OnError(plan.KindConflict, plan.ReactPause))),
-			Script:   Script{Answers: map[string][]Answer{"a": {Fail(plan.KindConflict)}}},
+			Answers:  map[string][]Answer{"a": {Fail(plan.KindConflict)}},
 			Want:     Want{Status: runs.RunPaused, Paused: runs.PausedError, Error: &WantError{Kind: plan.KindConflict, Step: "a"}},
 		},
 		{
 			Name:     "rule 9: on_error fail keeps auth_required from pausing",
 			Workflow: Workflow(Do("a", "svc.read", nil, OnError("", plan.ReactFail))),
-			Script:   Script{Answers: map[string][]Answer{"a": {Fail(plan.KindAuthRequired)}}},
+			Answers:  map[string][]Answer{"a": {Fail(plan.KindAuthRequired)}},
 			Want:     Want{Status: runs.RunFailed, Error: &WantError{Kind: plan.KindAuthRequired, Step: "a"}},
 		},
 		{
 			Name:     "a paused item keeps its place in the loop's window",
 			Workflow: Workflow(Each("each", []any{1, 2, 3}, body(), Parallel(2))),
-			Script: Script{
-				Answers: map[string][]Answer{"each[0].get": {Fail(plan.KindAuthRequired), OK(`{}`)}},
-				Acts:    []Act{Resume(time.Hour)},
-			},
-			Want: Want{Status: runs.RunSucceeded, Calls: []string{"each[0].get", "each[1].get", "each[2].get", "each[0].get"}},
+			Answers:  map[string][]Answer{"each[0].get": {Fail(plan.KindAuthRequired), OK(`{}`)}},
+			Acts:     []Act{Resume(time.Hour)},
+			Want:     Want{Status: runs.RunSucceeded, Calls: []string{"each[0].get", "each[1].get", "each[2].get", "each[0].get"}},
 		},
 		{
 			Name:     "a paused run can be canceled",
 			Workflow: Handlers(Workflow(Do("a", "svc.read", nil)), nil, nil, []plan.Step{say("end", "${{ run.status }}")}),
-			Script:   Script{Answers: map[string][]Answer{"a": {Fail(plan.KindAuthRequired)}}, Acts: []Act{Cancel(time.Hour)}},
-			Want:     Want{Status: runs.RunCanceled, Logs: []string{"canceled"}, Steps: map[string]runs.StepStatus{"a": runs.StepFailed}},
+			Answers:  map[string][]Answer{"a": {Fail(plan.KindAuthRequired)}}, Acts: []Act{Cancel(time.Hour)},
+			Want: Want{Status: runs.RunCanceled, Logs: []string{"canceled"}, Steps: map[string]runs.StepStatus{"a": runs.StepFailed}},
 		},
 	}
 }
@@ -231,10 +223,8 @@ func resumeCases() []*Case {
 			Name: "rule 25: a resume keeps what ended and gives failed and blocked steps fresh attempts",
 			Workflow: Workflow(Do("a", "svc.read", nil), Do("b", "svc.read", nil, Retry(2, time.Second)), Do("c", "svc.read", nil),
 				Do("d", "svc.read", nil, Needs("a"), If("false"))),
-			Script: Script{
-				Answers: map[string][]Answer{"b": {Fail(plan.KindUnavailable), Fail(plan.KindUnavailable), Fail(plan.KindUnavailable), OK(`{}`)}},
-				Acts:    []Act{Resume(time.Hour)},
-			},
+			Answers: map[string][]Answer{"b": {Fail(plan.KindUnavailable), Fail(plan.KindUnavailable), Fail(plan.KindUnavailable), OK(`{}`)}},
+			Acts:    []Act{Resume(time.Hour)},
 			Want: Want{
 				Status: runs.RunSucceeded, Attempt: 2, Calls: []string{"a", "b", "b", "b", "b", "c"}, NoError: true,
 				Steps: map[string]runs.StepStatus{"c": runs.StepSucceeded, "d": runs.StepSkipped},
@@ -243,16 +233,14 @@ func resumeCases() []*Case {
 		{
 			Name:     "rule 25: a failure that on_error continued stays on a resume",
 			Workflow: Workflow(Do("a", "svc.read", nil, OnError("", plan.ReactContinue)), Do("b", "svc.read", nil)),
-			Script: Script{
-				Answers: map[string][]Answer{"a": {Fail(plan.KindNotFound)}, "b": {Fail(plan.KindNotFound), OK(`{}`)}},
-				Acts:    []Act{Resume(time.Hour)},
-			},
-			Want: Want{Status: runs.RunSucceeded, Calls: []string{"a", "b", "b"}},
+			Answers:  map[string][]Answer{"a": {Fail(plan.KindNotFound)}, "b": {Fail(plan.KindNotFound), OK(`{}`)}},
+			Acts:     []Act{Resume(time.Hour)},
+			Want:     Want{Status: runs.RunSucceeded, Calls: []string{"a", "b", "b"}},
 		},
 		{
 			Name:     "a resume of a run that succeeded changes nothing",
 			Workflow: Workflow(Do("a", "svc.read", nil)),
-			Script:   Script{Acts: []Act{Resume(time.Hour)}},
+			Acts:     []Act{Resume(time.Hour)},
 			Want:     Want{Status: runs.RunSucceeded, Attempt: 1, Count: 1},
 		},
 	}
@@ -263,23 +251,21 @@ func crashCases() []*Case {
 		{
 			Name:     "P6: after a crash a call in flight is sent again as the same attempt",
 			Workflow: Workflow(Do("a", "svc.post", nil), Do("b", "svc.read", nil)),
-			Script: Script{
-				Answers: map[string][]Answer{"a": {OK(`{}`).In(10 * time.Second), OK(`{}`)}},
-				Acts:    []Act{Crash(5 * time.Second)},
-			},
-			Want: Want{Status: runs.RunSucceeded, Calls: []string{"a", "a", "b"}, Check: sameAttempt},
+			Answers:  map[string][]Answer{"a": {OK(`{}`).In(10 * time.Second), OK(`{}`)}},
+			Acts:     []Act{Crash(5 * time.Second)},
+			Want:     Want{Status: runs.RunSucceeded, Calls: []string{"a", "a", "b"}, Check: sameAttempt},
 		},
 		{
 			Name:     "P3: a once call in flight at a crash is never sent again",
 			Workflow: Workflow(Do("a", "svc.send", nil)),
-			Script:   Script{Answers: map[string][]Answer{"a": {OK(`{}`).In(10 * time.Second)}}, Acts: []Act{Crash(5 * time.Second)}},
-			Want:     Want{Status: runs.RunPaused, Paused: runs.PausedUnknownOutcome, Count: 1, Steps: map[string]runs.StepStatus{"a": runs.StepUnknown}},
+			Answers:  map[string][]Answer{"a": {OK(`{}`).In(10 * time.Second)}}, Acts: []Act{Crash(5 * time.Second)},
+			Want: Want{Status: runs.RunPaused, Paused: runs.PausedUnknownOutcome, Count: 1, Steps: map[string]runs.StepStatus{"a": runs.StepUnknown}},
 		},
 		{
 			Name:     "P9: a timer that was open at a crash fires when it is due",
 			Workflow: Workflow(Do("a", "svc.read", nil, Retry(2, time.Hour))),
-			Script:   Script{Answers: map[string][]Answer{"a": {Fail(plan.KindUnavailable), OK(`{}`)}}, Acts: []Act{Crash(time.Minute)}},
-			Want:     Want{Status: runs.RunSucceeded, Took: time.Hour, Count: 2},
+			Answers:  map[string][]Answer{"a": {Fail(plan.KindUnavailable), OK(`{}`)}}, Acts: []Act{Crash(time.Minute)},
+			Want: Want{Status: runs.RunSucceeded, Took: time.Hour, Count: 2},
 		},
 	}
 }

@@ -20,10 +20,10 @@ func loopCases() []*Case {
 			Name: "rule 12: a loop's outputs are in input order, whatever order the items end in",
 			Workflow: Workflow(Each("each", []any{"a", "b", "c"}, body(), Key("item"), Parallel(3),
 				Collect(map[string]any{"key": "${{ item }}", "at": "${{ index }}", "got": "${{ steps.get.outputs.value }}"}))),
-			Script: Script{Answers: map[string][]Answer{
+			Answers: map[string][]Answer{
 				"each[a].get": {OK(`{"value":1}`).In(3 * time.Second)}, "each[b].get": {OK(`{"value":2}`).In(2 * time.Second)},
 				"each[c].get": {OK(`{"value":3}`).In(time.Second)},
-			}},
+			},
 			Want: Want{
 				Status: runs.RunSucceeded, Took: 3 * time.Second,
 				StepOut: map[string]string{"each": `{"items":[{"key":"a","at":0,"got":1},{"key":"b","at":1,"got":2},{"key":"c","at":2,"got":3}],"errors":[]}`},
@@ -38,7 +38,7 @@ func loopCases() []*Case {
 		{
 			Name:     "rule 12: max_parallel bounds what is in flight",
 			Workflow: Workflow(Each("each", "${{ 1..6 }}", body(), Parallel(2))),
-			Script:   Script{Answers: inEach(6, OK(`{}`).In(time.Second))},
+			Answers:  inEach(6, OK(`{}`).In(time.Second)),
 			Want: Want{Status: runs.RunSucceeded, Count: 6, Took: 3 * time.Second, Check: func(t testing.TB, got Result) {
 				if at := got.Calls[2].After; at != time.Second {
 					t.Errorf("the third call began after %s", at)
@@ -119,9 +119,9 @@ func loopFailureCases() []*Case {
 		{
 			Name:     "rule 12: on_error stop starts no new item, those in flight finish",
 			Workflow: Workflow(Each("each", abc, body(), Key("item"), Parallel(2)), Do("next", "svc.read", nil)),
-			Script: Script{Answers: map[string][]Answer{
+			Answers: map[string][]Answer{
 				"each[a].get": {Fail(plan.KindNotFound)}, "each[b].get": {OK(`{}`).In(time.Second)},
-			}},
+			},
 			Want: Want{
 				Status: runs.RunFailed, Count: 2, Took: time.Second, Error: &WantError{Kind: plan.KindNotFound, Step: "each[a].get"},
 				Steps: map[string]runs.StepStatus{
@@ -133,7 +133,7 @@ func loopFailureCases() []*Case {
 			Name: "rule 12: a loop that fails keeps what ended in it, for those who report or compensate",
 			Workflow: Workflow(Each("each", abc, body(), Key("item"), Collect("${{ item }}")),
 				With(Let("after", "got", "${{ steps.each.outputs }}"), Needs("each"), RunIf(plan.RunIfFailed))),
-			Script: Script{Answers: map[string][]Answer{"each[b].get": {Fail(plan.KindNotFound)}}},
+			Answers: map[string][]Answer{"each[b].get": {Fail(plan.KindNotFound)}},
 			Want: Want{
 				Status: runs.RunFailed, Count: 2, Error: &WantError{Kind: plan.KindNotFound, Step: "each[b].get"},
 				StepOut: map[string]string{
@@ -146,9 +146,9 @@ func loopFailureCases() []*Case {
 			Name: "rule 12: on_error collect goes on and says what failed",
 			Workflow: Workflow(Each("each", abc, body(), Key("item"), Parallel(3), Collecting(),
 				Collect("${{ steps.get?.outputs?.value }}")), Do("next", "svc.read", nil)),
-			Script: Script{Answers: map[string][]Answer{
+			Answers: map[string][]Answer{
 				"each[a].get": {OK(`{"value":1}`)}, "each[b].get": {Fail(plan.KindNotFound)}, "each[c].get": {OK(`{"value":3}`)},
-			}},
+			},
 			Want: Want{
 				Status: runs.RunSucceeded,
 				StepOut: map[string]string{
@@ -166,13 +166,11 @@ func loopFailureCases() []*Case {
 			Name: "rule 12: a resume of a loop runs only the items that are missing",
 			Workflow: Workflow(Each("each", abc, body(), Key("item"), Parallel(3),
 				Collect("${{ steps.get.outputs.value }}"))),
-			Script: Script{
-				Answers: map[string][]Answer{
-					"each[a].get": {OK(`{"value":1}`)}, "each[b].get": {Fail(plan.KindNotFound), OK(`{"value":2}`)},
-					"each[c].get": {OK(`{"value":3}`)},
-				},
-				Acts: []Act{Resume(time.Hour)},
+			Answers: map[string][]Answer{
+				"each[a].get": {OK(`{"value":1}`)}, "each[b].get": {Fail(plan.KindNotFound), OK(`{"value":2}`)},
+				"each[c].get": {OK(`{"value":3}`)},
 			},
+			Acts: []Act{Resume(time.Hour)},
 			Want: Want{
 				Status: runs.RunSucceeded, Attempt: 2, Calls: []string{"each[a].get", "each[b].get", "each[c].get", "each[b].get"},
 				StepOut: map[string]string{"each": `{"items":[1,2,3],"errors":[]}`},
@@ -183,11 +181,9 @@ func loopFailureCases() []*Case {
 			Workflow: Workflow(Each("each", []any{"a"}, []plan.Step{
 				Do("one", "svc.post", nil), Do("two", "svc.post", nil),
 			}, Key("item"))),
-			Script: Script{
-				Answers: map[string][]Answer{"each[a].two": {Fail(plan.KindConflict), OK(`{}`)}},
-				Acts:    []Act{Resume(time.Hour)},
-			},
-			Want: Want{Status: runs.RunSucceeded, Calls: []string{"each[a].one", "each[a].two", "each[a].two"}},
+			Answers: map[string][]Answer{"each[a].two": {Fail(plan.KindConflict), OK(`{}`)}},
+			Acts:    []Act{Resume(time.Hour)},
+			Want:    Want{Status: runs.RunSucceeded, Calls: []string{"each[a].one", "each[a].two", "each[a].two"}},
 		},
 		{
 			Name:     "foreach over something that is no list fails the step",

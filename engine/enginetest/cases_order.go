@@ -14,7 +14,7 @@ func orderCases() []*Case {
 		{
 			Name:     "rule 1: without needs a step follows the one above",
 			Workflow: Workflow(read("a"), read("b"), read("c")),
-			Script:   Script{Answers: map[string][]Answer{"a": {OK(`{}`).In(time.Second)}, "b": {OK(`{}`).In(time.Second)}}},
+			Answers:  map[string][]Answer{"a": {OK(`{}`).In(time.Second)}, "b": {OK(`{}`).In(time.Second)}},
 			Want: Want{
 				Status: runs.RunSucceeded, NoError: true, Calls: []string{"a", "b", "c"}, Took: 2 * time.Second,
 				Steps: map[string]runs.StepStatus{"a": runs.StepSucceeded, "c": runs.StepSucceeded},
@@ -23,9 +23,9 @@ func orderCases() []*Case {
 		{
 			Name:     "rule 1: steps with empty needs start at once, in file order",
 			Workflow: Workflow(read("a"), read("b", Needs()), read("c", Needs()), read("d", Needs("a", "c"))),
-			Script: Script{Answers: map[string][]Answer{
+			Answers: map[string][]Answer{
 				"a": {OK(`{}`).In(3 * time.Second)}, "b": {OK(`{}`).In(time.Second)}, "c": {OK(`{}`).In(2 * time.Second)},
-			}},
+			},
 			Want: Want{Status: runs.RunSucceeded, Calls: []string{"a", "b", "c", "d"}, Took: 3 * time.Second},
 		},
 		{
@@ -34,7 +34,7 @@ func orderCases() []*Case {
 				read("a"),
 				Do("b", "svc.read", map[string]any{"value": "${{ steps.a.outputs.value }}"}, Needs()),
 			),
-			Script: Script{Answers: map[string][]Answer{"a": {OK(`{"value":7}`).In(time.Second)}}},
+			Answers: map[string][]Answer{"a": {OK(`{"value":7}`).In(time.Second)}},
 			Want: Want{Status: runs.RunSucceeded, Calls: []string{"a", "b"}, Check: func(t testing.TB, got Result) {
 				compareJSON(t, "input of b", `{"value":7}`, got.Calls[1].Command.Input)
 			}},
@@ -52,7 +52,7 @@ func orderCases() []*Case {
 			Workflow: Workflow(
 				read("a"), read("b"), read("c"), read("d", Needs()), read("e", Needs("d")),
 			),
-			Script: Script{Answers: map[string][]Answer{"a": {Fail(plan.KindNotFound)}, "d": {OK(`{}`).In(time.Second)}}},
+			Answers: map[string][]Answer{"a": {Fail(plan.KindNotFound)}, "d": {OK(`{}`).In(time.Second)}},
 			Want: Want{
 				Status: runs.RunFailed, Error: &WantError{Kind: plan.KindNotFound, Step: "a"}, Calls: []string{"a", "d", "e"},
 				Steps: map[string]runs.StepStatus{
@@ -65,7 +65,7 @@ func orderCases() []*Case {
 			Workflow: Workflow(
 				read("a"), read("b"), read("c", Needs("b"), RunIf(plan.RunIfFailed)), read("d", Needs("a"), RunIf(plan.RunIfFailed)),
 			),
-			Script: Script{Answers: map[string][]Answer{"a": {Fail(plan.KindNotFound)}}},
+			Answers: map[string][]Answer{"a": {Fail(plan.KindNotFound)}},
 			Want: Want{Status: runs.RunFailed, Steps: map[string]runs.StepStatus{
 				"b": runs.StepBlocked, "c": runs.StepSucceeded, "d": runs.StepSucceeded,
 			}},
@@ -80,7 +80,7 @@ func orderCases() []*Case {
 		{
 			Name:     "rule 8: run_if any runs after all have ended",
 			Workflow: Workflow(read("a"), read("b", Needs()), read("c", Needs("a", "b"), RunIf(plan.RunIfAny))),
-			Script:   Script{Answers: map[string][]Answer{"a": {Fail(plan.KindNotFound)}, "b": {OK(`{}`).In(time.Minute / 2)}}},
+			Answers:  map[string][]Answer{"a": {Fail(plan.KindNotFound)}, "b": {OK(`{}`).In(time.Minute / 2)}},
 			Want: Want{
 				Status: runs.RunFailed, Took: time.Minute / 2,
 				Steps: map[string]runs.StepStatus{"c": runs.StepSucceeded},
@@ -105,8 +105,8 @@ func valueCases() []*Case {
 				Do("a", "svc.read", nil),
 				Let("b", "at", "${{ now() }}", "id", "${{ run.id }}", "attempt", "${{ run.attempt }}", "kind", "${{ trigger.kind }}"),
 			), "text", "at ${{ steps.b.outputs.at }} for ${{ inputs.name }}"), "slot", "${{ run.scheduled_at }}"), "all", "${{ steps.b.outputs }}"),
-			Inputs: `{"name":"x"}`,
-			Script: Script{Answers: map[string][]Answer{"a": {OK(`{}`).In(90 * time.Second / 2)}}},
+			Inputs:  `{"name":"x"}`,
+			Answers: map[string][]Answer{"a": {OK(`{}`).In(90 * time.Second / 2)}},
 			Want: Want{Status: runs.RunSucceeded, Outputs: map[string]string{
 				"text": `"at 2026-03-02T09:30:45Z for x"`,
 				"slot": `"2026-03-02T09:30:00Z"`,
@@ -116,13 +116,13 @@ func valueCases() []*Case {
 		{
 			Name:     "rule 3: a result that contains ${{ is text",
 			Workflow: Output(Workflow(Do("a", "svc.read", nil)), "x", "${{ steps.a.outputs.value }}"),
-			Script:   Script{Answers: map[string][]Answer{"a": {OK(`{"value":"${{ inputs.secret }}"}`)}}},
+			Answers:  map[string][]Answer{"a": {OK(`{"value":"${{ inputs.secret }}"}`)}},
 			Want:     Want{Status: runs.RunSucceeded, Outputs: map[string]string{"x": `"${{ inputs.secret }}"`}},
 		},
 		{
 			Name:     "rule 6: integers above 2^53 stay exact",
 			Workflow: Output(Workflow(Do("a", "svc.read", nil)), "n", "${{ steps.a.outputs.n + 1 }}"),
-			Script:   Script{Answers: map[string][]Answer{"a": {OK(`{"n":9007199254740993}`)}}},
+			Answers:  map[string][]Answer{"a": {OK(`{"n":9007199254740993}`)}},
 			Want: Want{Status: runs.RunSucceeded, Check: func(t testing.TB, got Result) {
 				if string(got.Outputs["n"]) != "9007199254740994" {
 					t.Errorf("n is %s", got.Outputs["n"])
@@ -132,7 +132,7 @@ func valueCases() []*Case {
 		{
 			Name:     "rule 6: an answer that breaks its schema is tried again, then fails the step",
 			Workflow: Workflow(Do("a", "svc.read", nil, Retry(2, time.Second))),
-			Script:   Script{Answers: map[string][]Answer{"a": {OK(`{"n":"many"}`)}}},
+			Answers:  map[string][]Answer{"a": {OK(`{"n":"many"}`)}},
 			Want: Want{
 				Status: runs.RunFailed, Count: 2, Took: time.Second,
 				Error: &WantError{Kind: plan.KindUnexpectedResponse, Step: "a", Reason: "schema"},
@@ -168,7 +168,7 @@ func valueCases() []*Case {
 		{
 			Name:     "an output that can't be evaluated fails the run",
 			Workflow: Output(Workflow(Do("a", "svc.read", nil)), "x", "${{ steps.a.outputs.value.deep.er }}"),
-			Script:   Script{Answers: map[string][]Answer{"a": {OK(`{"value":7}`)}}},
+			Answers:  map[string][]Answer{"a": {OK(`{"value":7}`)}},
 			Want: Want{
 				Status: runs.RunFailed, Error: &WantError{Kind: plan.KindInvalid, Reason: "expression"},
 				Steps: map[string]runs.StepStatus{"a": runs.StepSucceeded},
@@ -207,7 +207,7 @@ func failureCases() []*Case {
 			Workflow: Output(Workflow(
 				Do("a", "svc.read", nil, OnError(plan.KindNotFound, plan.ReactContinue)), Do("b", "svc.read", nil),
 			), "kind", "${{ steps.a.error?.kind }}"),
-			Script: Script{Answers: map[string][]Answer{"a": {Fail(plan.KindNotFound)}}},
+			Answers: map[string][]Answer{"a": {Fail(plan.KindNotFound)}},
 			Want: Want{
 				Status: runs.RunSucceeded, NoError: true, Outputs: map[string]string{"kind": `"not_found"`},
 				Steps: map[string]runs.StepStatus{"a": runs.StepFailed, "b": runs.StepSucceeded},
@@ -216,15 +216,15 @@ func failureCases() []*Case {
 		{
 			Name:     "rule 9: on_error names kinds; another kind fails",
 			Workflow: Workflow(Do("a", "svc.read", nil, OnError(plan.KindNotFound, plan.ReactContinue))),
-			Script:   Script{Answers: map[string][]Answer{"a": {Fail(plan.KindForbidden)}}},
+			Answers:  map[string][]Answer{"a": {Fail(plan.KindForbidden)}},
 			Want:     Want{Status: runs.RunFailed, Error: &WantError{Kind: plan.KindForbidden, Step: "a"}},
 		},
 		{
 			Name:     "the run's error is the first failure in time",
 			Workflow: Workflow(Do("a", "svc.read", nil), Do("b", "svc.read", nil, Needs())),
-			Script: Script{Answers: map[string][]Answer{
+			Answers: map[string][]Answer{
 				"a": {Fail(plan.KindForbidden).In(2 * time.Second)}, "b": {Fail(plan.KindNotFound).In(time.Second)},
-			}},
+			},
 			Want: Want{Status: runs.RunFailed, Error: &WantError{Kind: plan.KindNotFound, Step: "b"}},
 		},
 	}

@@ -75,7 +75,7 @@ func approvalCases() []*Case {
 		{
 			Name:     "rule 20: an approval gives the form's fields, defaults filled in",
 			Workflow: labeled(),
-			Script:   Script{Acts: []Act{Approve(time.Hour, "ask", `{"count":3}`)}},
+			Acts:     []Act{Approve(time.Hour, "ask", `{"count":3}`)},
 			Want: Want{
 				Status: runs.RunSucceeded, Took: time.Hour, Outputs: map[string]string{"label": `"stale"`}, Count: 1,
 				StepOut: map[string]string{"ask": `{"label":"stale","count":3}`}, Check: decided,
@@ -84,7 +84,7 @@ func approvalCases() []*Case {
 		{
 			Name:     "rule 20: a rejection is a failure of kind denied",
 			Workflow: labeled(),
-			Script:   Script{Acts: []Act{Reject(time.Hour, "ask", "not today")}},
+			Acts:     []Act{Reject(time.Hour, "ask", "not today")},
 			Want: Want{
 				Status: runs.RunFailed, Error: &WantError{Kind: plan.KindDenied, Step: "ask", Reason: "rejected"}, Calls: nil,
 				Steps: map[string]runs.StepStatus{"do": runs.StepBlocked}, Check: decided,
@@ -101,51 +101,49 @@ func approvalCases() []*Case {
 		{
 			Name:     "an approval survives a crash, and its timeout goes on",
 			Workflow: labeled(Timeout(2 * time.Hour)),
-			Script:   Script{Acts: []Act{{After: time.Hour, Crash: true}}},
+			Acts:     []Act{{After: time.Hour, Crash: true}},
 			Want:     Want{Status: runs.RunFailed, Took: 2 * time.Hour, Error: &WantError{Kind: plan.KindTimeout, Step: "ask", Reason: "timeout"}},
 		},
 		{
 			Name:     "an approval that was recorded while nobody drove the run takes effect once, when somebody does",
 			Workflow: labeled(),
-			Script: Script{Acts: []Act{
+			Acts: []Act{
 				held(Approve(time.Hour, "ask", `{"label":"old"}`)), held(Reject(2*time.Hour, "ask", "too late")),
 				{After: 3 * time.Hour, Crash: true}, driven(3 * time.Hour), driven(4 * time.Hour),
-			}},
+			},
 			Want: Want{Status: runs.RunSucceeded, Took: 3 * time.Hour, Count: 1, Outputs: map[string]string{"label": `"old"`}, Check: decided},
 		},
 		{
 			Name:     "a second decision and one for another step change nothing",
 			Workflow: labeled(),
-			Script:   Script{Acts: []Act{Approve(time.Minute, "other", `{}`), Approve(time.Hour, "ask", `{}`), Reject(2*time.Hour, "ask", "")}},
+			Acts:     []Act{Approve(time.Minute, "other", `{}`), Approve(time.Hour, "ask", `{}`), Reject(2*time.Hour, "ask", "")},
 			Want:     Want{Status: runs.RunSucceeded, Took: time.Hour},
 		},
 		{
 			Name:     "rule 25: a cancel ends an approval",
 			Workflow: labeled(),
-			Script:   Script{Acts: []Act{Cancel(time.Minute)}},
+			Acts:     []Act{Cancel(time.Minute)},
 			Want:     Want{Status: runs.RunCanceled, Took: time.Minute, Steps: map[string]runs.StepStatus{"ask": runs.StepCanceled}},
 		},
 		{
 			Name:     "a resume asks again after a rejection",
 			Workflow: labeled(),
-			Script:   Script{Acts: []Act{Reject(time.Minute, "ask", ""), Resume(time.Hour), Approve(2*time.Hour, "ask", `{}`)}},
+			Acts:     []Act{Reject(time.Minute, "ask", ""), Resume(time.Hour), Approve(2*time.Hour, "ask", `{}`)},
 			Want:     Want{Status: runs.RunSucceeded, Attempt: 2, Count: 1},
 		},
 		{
 			Name: "each item of a loop has its own approval",
 			Workflow: Output(Workflow(Each("each", []any{"a", "b"}, []plan.Step{ask()}, Key("item"), Parallel(2),
 				Collect("${{ steps.ask.outputs.label }}"))), "labels", "${{ steps.each.outputs.items }}"),
-			Script: Script{Acts: []Act{Approve(time.Minute, "each[b].ask", `{"label":"B"}`), Approve(time.Hour, "each[a].ask", `{"label":"A"}`)}},
-			Want:   Want{Status: runs.RunSucceeded, Outputs: map[string]string{"labels": `["A","B"]`}},
+			Acts: []Act{Approve(time.Minute, "each[b].ask", `{"label":"B"}`), Approve(time.Hour, "each[a].ask", `{"label":"A"}`)},
+			Want: Want{Status: runs.RunSucceeded, Outputs: map[string]string{"labels": `["A","B"]`}},
 		},
 		{
 			Name:     "an unknown outcome that was resolved while nobody drove the run is not sent before somebody does",
 			Workflow: Workflow(Do("a", "svc.send", nil)),
-			Script: Script{
-				Answers: map[string][]Answer{"a": {{Never: true}, OK(`{}`)}},
-				Acts: []Act{
-					{After: time.Second, Crash: true}, held(Resolve(time.Minute, "a", "did_not", "")), Resume(time.Hour),
-				},
+			Answers:  map[string][]Answer{"a": {{Never: true}, OK(`{}`)}},
+			Acts: []Act{
+				{After: time.Second, Crash: true}, held(Resolve(time.Minute, "a", "did_not", "")), Resume(time.Hour),
 			},
 			Want: Want{Status: runs.RunSucceeded, Attempt: 2, Count: 2, Steps: map[string]runs.StepStatus{"a": runs.StepSucceeded}},
 		},
@@ -170,33 +168,33 @@ func signalCases() []*Case {
 	return []*Case{
 		{
 			Name: "rule 20: a signal's payload is typed by the schema", Workflow: one(),
-			Script: Script{Acts: []Act{Signal(time.Hour, "other", `{"id":1}`), Signal(2*time.Hour, "paid", `{"id":41}`)}},
-			Want:   Want{Status: runs.RunSucceeded, Took: 2 * time.Hour, Outputs: map[string]string{"id": "42"}},
+			Acts: []Act{Signal(time.Hour, "other", `{"id":1}`), Signal(2*time.Hour, "paid", `{"id":41}`)},
+			Want: Want{Status: runs.RunSucceeded, Took: 2 * time.Hour, Outputs: map[string]string{"id": "42"}},
 		},
 		{
 			Name: "rule 20: an early signal is kept", Workflow: late(),
-			Script: Script{Acts: []Act{Signal(time.Minute, "paid", `{"id":7}`)}},
-			Want:   Want{Status: runs.RunSucceeded, Took: 23 * time.Hour, Outputs: map[string]string{"id": "7"}},
+			Acts: []Act{Signal(time.Minute, "paid", `{"id":7}`)},
+			Want: Want{Status: runs.RunSucceeded, Took: 23 * time.Hour, Outputs: map[string]string{"id": "7"}},
 		},
 		{
 			Name: "rule 20: an early signal is kept for 24 hours only", Workflow: old,
-			Script: Script{Acts: []Act{Signal(time.Minute, "paid", `{"id":7}`)}},
-			Want:   Want{Status: runs.RunFailed, Took: 26 * time.Hour, Error: &WantError{Kind: plan.KindTimeout, Step: "w", Reason: "timeout"}},
+			Acts: []Act{Signal(time.Minute, "paid", `{"id":7}`)},
+			Want: Want{Status: runs.RunFailed, Took: 26 * time.Hour, Error: &WantError{Kind: plan.KindTimeout, Step: "w", Reason: "timeout"}},
 		},
 		{
 			Name: "an early signal that breaks the schema is dropped with a word", Workflow: late(),
-			Script: Script{Acts: []Act{Signal(time.Minute, "paid", `{"id":"x"}`), Signal(23*time.Hour+time.Minute, "paid", `{"id":8}`)}},
-			Want:   Want{Status: runs.RunSucceeded, Outputs: map[string]string{"id": "8"}, Check: warned},
+			Acts: []Act{Signal(time.Minute, "paid", `{"id":"x"}`), Signal(23*time.Hour+time.Minute, "paid", `{"id":8}`)},
+			Want: Want{Status: runs.RunSucceeded, Outputs: map[string]string{"id": "8"}, Check: warned},
 		},
 		{
 			Name: "rule 20: match picks the step that a signal is for, and each signal goes to one step",
 			Workflow: Output(Workflow(
 				Each("each", []any{1, 2, 3}, []plan.Step{wait("w", map[string]any{"signal": "paid", "match": map[string]any{"id": "${{ item }}"}})},
 					Parallel(3), Collect("${{ steps.w.attempts }}"))), "n", "${{ len(steps.each.outputs.items) }}"),
-			Script: Script{Acts: []Act{
+			Acts: []Act{
 				Signal(time.Minute, "paid", `{"id":3}`), Signal(time.Minute, "paid", `{"id":3}`), {After: time.Hour, Crash: true},
 				Signal(2*time.Hour, "paid", `{"id":1}`), Signal(3*time.Hour, "paid", `{"id":2}`),
-			}},
+			},
 			Want: Want{Status: runs.RunSucceeded, Took: 3 * time.Hour, Outputs: map[string]string{"n": "3"}},
 		},
 		{
@@ -206,11 +204,9 @@ func signalCases() []*Case {
 		{
 			Name:     "a wait for a person and one for a timer are both a waiting run, and a paused step lets them go on first",
 			Workflow: Workflow(With(wait("w", paid), Needs()), With(Do("bad", "svc.read", nil), Needs(), OnError(plan.KindNotFound, plan.ReactPause))),
-			Script: Script{
-				Answers: map[string][]Answer{"bad": {Fail(plan.KindNotFound), OK(`{}`)}},
-				Acts:    []Act{Signal(time.Hour, "paid", `{"id":1}`), Resume(2 * time.Hour)},
-			},
-			Want: Want{Status: runs.RunSucceeded, Attempt: 2, Count: 2},
+			Answers:  map[string][]Answer{"bad": {Fail(plan.KindNotFound), OK(`{}`)}},
+			Acts:     []Act{Signal(time.Hour, "paid", `{"id":1}`), Resume(2 * time.Hour)},
+			Want:     Want{Status: runs.RunSucceeded, Attempt: 2, Count: 2},
 		},
 	}
 }

@@ -131,7 +131,7 @@ func writeHistory(t *testing.T, part string, c *enginetest.Case) {
 	if inputs == "" {
 		inputs = "{}"
 	}
-	got := (&enginetest.Reference{}).Run(t, c.Workflow, json.RawMessage(inputs), &c.Script)
+	got := (&enginetest.Reference{}).Run(t, c.Workflow, json.RawMessage(inputs), c.Script())
 	data, err := json.MarshalIndent(storedHistory{
 		Name: c.Name, Plan: c.Workflow, Records: got.Records, Status: got.Status, Paused: got.Paused, Outputs: got.Outputs,
 	}, "", "\t")
