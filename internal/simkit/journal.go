@@ -25,22 +25,27 @@ type Request struct {
 
 // note writes r into the journal and returns its number.
 func (k *Kit) note(r *http.Request) int {
-	header := make(map[string]string, len(r.Header))
-	for name, values := range r.Header {
-		header[strings.ToLower(name)] = strings.Join(values, ", ")
-	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.total++
 	k.counts[r.URL.EscapedPath()]++
 	k.journal = append(k.journal, Request{
 		Seq: k.total, At: k.now().UTC(), Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery,
-		Header: header, Length: max(r.ContentLength, 0),
+		Header: Headers(r), Length: max(r.ContentLength, 0),
 	})
 	if over := len(k.journal) - journalCap; over > 0 {
 		k.journal = append([]Request(nil), k.journal[over:]...)
 	}
 	return k.total
+}
+
+// Headers are those of a request, with their names in lower case.
+func Headers(r *http.Request) map[string]string {
+	sent := make(map[string]string, len(r.Header))
+	for name, values := range r.Header {
+		sent[strings.ToLower(name)] = strings.Join(values, ", ")
+	}
+	return sent
 }
 
 // answered adds what became of request seq. The journal may have dropped it.
