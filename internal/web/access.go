@@ -41,26 +41,21 @@ type secretValue struct {
 const secretBodyCap = 6*engine.MaxSecret + 1024
 
 func registerAccess(t *typed, s *server) {
-	register(t, guard.Viewer, huma.Operation{
-		OperationID: "listConnections", Method: http.MethodGet, Path: Prefix + "/connections", Tags: []string{"connections"},
-		Summary: "List the connections with what is known of their logins",
+	register(t, guard.Viewer, "GET /connections", huma.Operation{
+		OperationID: "listConnections", Tags: []string{"connections"}, Summary: "List the connections with what is known of their logins",
 	}, s.connections)
-	register(t, guard.Operator, huma.Operation{
-		OperationID: "testConnection", Method: http.MethodPost, Path: Prefix + "/connections/{name}/test", Tags: []string{"connections"},
-		Summary:  "Let the plugin of a connection try it",
-		Metadata: map[string]any{refuses: []wire.Code{wire.CodeConflict}},
-	}, s.testConnection)
-	registerWhole(t, guard.Operator, huma.Operation{
-		OperationID: "loginConnection", Method: http.MethodPost, Path: Prefix + "/connections/{name}/login", Tags: []string{"connections"},
-		Metadata: map[string]any{refuses: []wire.Code{wire.CodeConflict}, longAnswers: true, responses: loginResponse}, Summary: "Log in to a connection",
+	register(t, guard.Operator, "POST /connections/{name}/test", huma.Operation{
+		OperationID: "testConnection", Tags: []string{"connections"}, Summary: "Let the plugin of a connection try it",
+	}, s.testConnection, wire.CodeConflict)
+	registerWhole(t, guard.Operator, "POST /connections/{name}/login", huma.Operation{
+		OperationID: "loginConnection", Tags: []string{"connections"}, Metadata: map[string]any{longAnswers: true, responses: loginResponse},
+		Summary: "Log in to a connection",
 		Description: "The answer comes line by line while the person logs in: what to do there (`prompt`: address and code), and last the `result` " +
 			"or the `problem`. A client that goes away ends the login.",
-	}, s.login)
-	register(t, guard.Operator, huma.Operation{
-		OperationID: "logoutConnection", Method: http.MethodPost, Path: Prefix + "/connections/{name}/logout", Tags: []string{"connections"},
-		Summary:  "Withdraw the token of a connection and forget it",
-		Metadata: map[string]any{refuses: []wire.Code{wire.CodeConflict}},
-	}, s.logout)
+	}, s.login, wire.CodeConflict)
+	register(t, guard.Operator, "POST /connections/{name}/logout", huma.Operation{
+		OperationID: "logoutConnection", Tags: []string{"connections"}, Summary: "Withdraw the token of a connection and forget it",
+	}, s.logout, wire.CodeConflict)
 }
 
 var loginResponse = also{"200", "One JSON value a line.", linesType, []reflect.Type{reflect.TypeFor[CallLine]()}}

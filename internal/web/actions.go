@@ -75,22 +75,18 @@ func orZero[T any](body *T) T {
 }
 
 func registerActs(t *typed, s *server) {
-	register(t, guard.Operator, huma.Operation{
-		OperationID: "cancelRun", Method: http.MethodPost, Path: Prefix + "/runs/{id}/cancel", Tags: []string{"runs"}, DefaultStatus: http.StatusAccepted,
-		Summary: "Ask a run to end", Description: "Its `finally` still runs.",
-		Metadata: map[string]any{refuses: []wire.Code{wire.CodeConflict}},
-	}, s.cancel)
-	register(t, guard.Operator, huma.Operation{
-		OperationID: "resumeRun", Method: http.MethodPost, Path: Prefix + "/runs/{id}/resume", Tags: []string{"runs"}, DefaultStatus: http.StatusAccepted,
-		MaxBodyBytes: localBodyCap, Summary: "Go on with a run where it stopped",
-		Metadata: map[string]any{refuses: []wire.Code{wire.CodeConflict, wire.CodePlugin, wire.CodeInvalidWorkflow, wire.CodeInvalidInput}},
-	}, s.resume)
-	registerWhole(t, guard.Operator, huma.Operation{
-		OperationID: "rerunRun", Method: http.MethodPost, Path: Prefix + "/runs/{id}/rerun", Tags: []string{"runs"}, DefaultStatus: http.StatusCreated,
-		MaxBodyBytes: localBodyCap, Summary: "Start a new run that is linked to this one",
+	register(t, guard.Operator, "POST /runs/{id}/cancel", huma.Operation{
+		OperationID: "cancelRun", Tags: []string{"runs"}, DefaultStatus: http.StatusAccepted, Summary: "Ask a run to end", Description: "Its `finally` still runs.",
+	}, s.cancel, wire.CodeConflict)
+	register(t, guard.Operator, "POST /runs/{id}/resume", huma.Operation{
+		OperationID: "resumeRun", Tags: []string{"runs"}, DefaultStatus: http.StatusAccepted, MaxBodyBytes: localBodyCap,
+		Summary: "Go on with a run where it stopped",
+	}, s.resume, wire.CodeConflict, wire.CodePlugin, wire.CodeInvalidWorkflow, wire.CodeInvalidInput)
+	registerWhole(t, guard.Operator, "POST /runs/{id}/rerun", huma.Operation{
+		OperationID: "rerunRun", Tags: []string{"runs"}, DefaultStatus: http.StatusCreated, MaxBodyBytes: localBodyCap,
+		Summary:     "Start a new run that is linked to this one",
 		Description: "With `from` the results before that step are taken over. Inputs that are given replace the old ones.",
-		Metadata:    map[string]any{refuses: []wire.Code{wire.CodeConflict, wire.CodePlugin, wire.CodeInvalidInput, wire.CodeInvalidWorkflow, wire.CodeReusedKey}},
-	}, s.rerun)
+	}, s.rerun, wire.CodeConflict, wire.CodePlugin, wire.CodeInvalidInput, wire.CodeInvalidWorkflow, wire.CodeReusedKey)
 }
 
 // CancelBody says who cancels.

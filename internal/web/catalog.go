@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -14,19 +13,17 @@ import (
 )
 
 func registerCatalog(t *typed, s *server) {
-	register(t, guard.Viewer, huma.Operation{
-		OperationID: "validate", Method: http.MethodPost, Path: Prefix + "/validate", Tags: []string{"workflows"}, MaxBodyBytes: 2 * bodyCap,
-		Summary: "Check the text of a workflow",
+	register(t, guard.Viewer, "POST /validate", huma.Operation{
+		OperationID: "validate", Tags: []string{"workflows"}, MaxBodyBytes: 2 * bodyCap, Summary: "Check the text of a workflow",
 		Description: "All problems at once, with places. Over TCP no file is read: a workflow that calls others can only be checked " +
 			"where it lies, by `flowrun validate` or by GET /api/v1/workflows.",
 	}, s.validate)
-	register(t, guard.Viewer, huma.Operation{
-		OperationID: "listPlugins", Method: http.MethodGet, Path: Prefix + "/plugins", Tags: []string{"plugins"},
-		Summary: "List the plugins",
+	register(t, guard.Viewer, "GET /plugins", huma.Operation{
+		OperationID: "listPlugins", Tags: []string{"plugins"}, Summary: "List the plugins",
 	}, s.plugins)
-	register(t, guard.Viewer, huma.Operation{
-		OperationID: "listActions", Method: http.MethodGet, Path: Prefix + "/plugins/{name}/actions", Tags: []string{"plugins"},
-		Summary: "List the actions of a plugin with their schemas", Description: "The plugin `core` holds the built-in ones.",
+	register(t, guard.Viewer, "GET /plugins/{name}/actions", huma.Operation{
+		OperationID: "listActions", Tags: []string{"plugins"}, Summary: "List the actions of a plugin with their schemas",
+		Description: "The plugin `core` holds the built-in ones.",
 	}, s.actions)
 }
 

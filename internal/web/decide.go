@@ -29,13 +29,11 @@ func registerDecisions(t *typed, s *server) {
 		{engine.ActSignal, "Send a step the signal that it waits for", "`payload` is the signal's value. One that comes before the step waits is kept."},
 		{engine.ActResolve, "Say what became of a step whose outcome is unknown", "`outcome` is needed; `payload` then holds the outputs of a step that happened."},
 	} {
-		register(t, guard.Operator, huma.Operation{
-			OperationID: string(act.name) + "Step", Method: http.MethodPost, Path: Prefix + "/runs/{id}/steps/{step}/" + string(act.name),
-			Tags: []string{"runs"}, DefaultStatus: http.StatusAccepted, Summary: act.summary, Description: act.text,
-			Metadata: map[string]any{refuses: []wire.Code{wire.CodeConflict, wire.CodeInvalidInput}},
+		register(t, guard.Operator, "POST /runs/{id}/steps/{step}/"+string(act.name), huma.Operation{
+			OperationID: string(act.name) + "Step", Tags: []string{"runs"}, DefaultStatus: http.StatusAccepted, Summary: act.summary, Description: act.text,
 		}, func(ctx context.Context, in *decideInput) (*engine.DecideResult, error) {
 			return s.decide(ctx, act.name, in)
-		})
+		}, wire.CodeConflict, wire.CodeInvalidInput)
 	}
 }
 

@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -20,9 +19,8 @@ const logsText = "The lines as they were written. `limit` and `cursor` lead from
 	"before them. One request looks at 20,000 lines, so that with a filter a page may be short, or empty, before the end: next_cursor is null at the end alone."
 
 func registerLogs(t *typed, s *server) {
-	register(t, guard.Viewer, huma.Operation{
-		OperationID: "listLogs", Method: http.MethodGet, Path: Prefix + "/runs/{id}/logs", Tags: []string{"runs"},
-		Summary: "List the log lines of a run, or of one step of it", Description: logsText,
+	register(t, guard.Viewer, "GET /runs/{id}/logs", huma.Operation{
+		OperationID: "listLogs", Tags: []string{"runs"}, Summary: "List the log lines of a run, or of one step of it", Description: logsText,
 	}, s.logs)
 }
 

@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"hash/fnv"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -17,9 +16,8 @@ import (
 const stepsText = "The steps of a loop's items stand behind the loop in the order of the items, handlers last. `tail` gives the last ones, and its next_cursor leads to those before them."
 
 func registerSteps(t *typed, s *server) {
-	register(t, guard.Viewer, huma.Operation{
-		OperationID: "listSteps", Method: http.MethodGet, Path: Prefix + "/runs/{id}/steps", Tags: []string{"runs"},
-		Summary: "List the steps of a run in the order of the file", Description: stepsText,
+	register(t, guard.Viewer, "GET /runs/{id}/steps", huma.Operation{
+		OperationID: "listSteps", Tags: []string{"runs"}, Summary: "List the steps of a run in the order of the file", Description: stepsText,
 	}, s.steps)
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -39,19 +38,17 @@ type PageQuery struct {
 }
 
 func registerRuns(t *typed, s *server) {
-	register(t, guard.Viewer, huma.Operation{
-		OperationID: "listRuns", Method: http.MethodGet, Path: Prefix + "/runs", Tags: []string{"runs"},
-		Summary: "List runs, the newest first",
+	register(t, guard.Viewer, "GET /runs", huma.Operation{
+		OperationID: "listRuns", Tags: []string{"runs"}, Summary: "List runs, the newest first",
 	}, s.runs)
-	register(t, guard.Viewer, huma.Operation{
-		OperationID: "getRun", Method: http.MethodGet, Path: Prefix + "/runs/{id}", Tags: []string{"runs"},
-		Summary: "Get a run with its steps and outputs", Description: "What `flowrun run -o json` prints.",
+	register(t, guard.Viewer, "GET /runs/{id}", huma.Operation{
+		OperationID: "getRun", Tags: []string{"runs"}, Summary: "Get a run with its steps and outputs", Description: "What `flowrun run -o json` prints.",
 	}, s.run)
 	registerSteps(t, s)
 	registerLogs(t, s)
-	register(t, guard.Viewer, huma.Operation{
-		OperationID: "listEvents", Method: http.MethodGet, Path: Prefix + "/runs/{id}/events", Tags: []string{"runs"},
-		Summary: "List the stored records of a run", Description: "The journal as it is stored; `cursor` is a sequence number.",
+	register(t, guard.Viewer, "GET /runs/{id}/events", huma.Operation{
+		OperationID: "listEvents", Tags: []string{"runs"}, Summary: "List the stored records of a run",
+		Description: "The journal as it is stored; `cursor` is a sequence number.",
 	}, s.events)
 }
 

@@ -80,43 +80,36 @@ func joinID(handle handler) handler {
 }
 
 func registerSchedules(t *typed, s *server) {
-	register(t, guard.Viewer, huma.Operation{
-		OperationID: "listSchedules", Method: http.MethodGet, Path: Prefix + "/schedules", Tags: []string{"schedules"},
-		Summary: "List the schedules and polls of all workflows",
+	register(t, guard.Viewer, "GET /schedules", huma.Operation{
+		OperationID: "listSchedules", Tags: []string{"schedules"}, Summary: "List the schedules and polls of all workflows",
 	}, s.schedules)
-	register(t, guard.Viewer, huma.Operation{
-		OperationID: "nextFires", Method: http.MethodGet, Path: schedulePattern + "next", Tags: []string{"schedules"},
-		Summary: "List the coming slots of a schedule", Description: "With a note where a change of the clock moves or drops one.",
-		Metadata: map[string]any{refuses: []wire.Code{wire.CodeConflict, wire.CodeInvalidInput}},
-	}, s.nextFires)
-	register(t, guard.Operator, huma.Operation{
-		OperationID: "pauseSchedule", Method: http.MethodPost, Path: schedulePattern + "pause", Tags: []string{"schedules"},
-		Summary: "Stop a schedule from firing until it is resumed", Metadata: map[string]any{refuses: []wire.Code{wire.CodeConflict}},
+	register(t, guard.Viewer, "GET /schedules/{id}/next", huma.Operation{
+		OperationID: "nextFires", Tags: []string{"schedules"}, Summary: "List the coming slots of a schedule",
+		Description: "With a note where a change of the clock moves or drops one.",
+	}, s.nextFires, wire.CodeConflict, wire.CodeInvalidInput)
+	register(t, guard.Operator, "POST /schedules/{id}/pause", huma.Operation{
+		OperationID: "pauseSchedule", Tags: []string{"schedules"}, Summary: "Stop a schedule from firing until it is resumed",
 	}, func(ctx context.Context, in *pauseInput) (*trigger.ScheduleItem, error) {
 		return s.turn(ctx, in, s.Schedules.PauseSchedule)
-	})
-	register(t, guard.Operator, huma.Operation{
-		OperationID: "resumeSchedule", Method: http.MethodPost, Path: schedulePattern + "resume", Tags: []string{"schedules"},
-		Summary: "Let a paused schedule fire again", Description: "From its next slot on: what was due meanwhile is not made up for.",
-		Metadata: map[string]any{refuses: []wire.Code{wire.CodeConflict}},
+	}, wire.CodeConflict)
+	register(t, guard.Operator, "POST /schedules/{id}/resume", huma.Operation{
+		OperationID: "resumeSchedule", Tags: []string{"schedules"}, Summary: "Let a paused schedule fire again",
+		Description: "From its next slot on: what was due meanwhile is not made up for.",
 	}, func(ctx context.Context, in *pauseInput) (*trigger.ScheduleItem, error) {
 		return s.turn(ctx, in, s.Schedules.ResumeSchedule)
-	})
-	registerWhole(t, guard.Operator, huma.Operation{
-		OperationID: "triggerSchedule", Method: http.MethodPost, Path: schedulePattern + "trigger", Tags: []string{"schedules"}, DefaultStatus: http.StatusCreated,
+	}, wire.CodeConflict)
+	registerWhole(t, guard.Operator, "POST /schedules/{id}/trigger", huma.Operation{
+		OperationID: "triggerSchedule", Tags: []string{"schedules"}, DefaultStatus: http.StatusCreated, Metadata: map[string]any{responses: polledResponse},
 		Summary: "Start a run of a schedule now", Description: "Its slots stay as they are.",
-		Metadata: map[string]any{refuses: []wire.Code{wire.CodeConflict, wire.CodeInvalidInput, wire.CodeReusedKey}, responses: polledResponse},
-	}, s.triggerSchedule)
-	registerWhole(t, guard.Operator, huma.Operation{
-		OperationID: "backfillSchedule", Method: http.MethodPost, Path: schedulePattern + "backfill", Tags: []string{"schedules"}, DefaultStatus: http.StatusAccepted,
+	}, s.triggerSchedule, wire.CodeConflict, wire.CodeInvalidInput, wire.CodeReusedKey)
+	registerWhole(t, guard.Operator, "POST /schedules/{id}/backfill", huma.Operation{
+		OperationID: "backfillSchedule", Tags: []string{"schedules"}, DefaultStatus: http.StatusAccepted, Metadata: map[string]any{responses: backfillResponse},
 		Summary: "Start runs of past slots", Description: "Slots from `from` on and before `until`. With `dry_run` it is only told which, with the status 200.",
-		Metadata: map[string]any{refuses: []wire.Code{wire.CodeConflict, wire.CodeInvalidInput}, responses: backfillResponse},
-	}, s.backfill)
-	register(t, guard.Viewer, huma.Operation{
-		OperationID: "listFires", Method: http.MethodGet, Path: Prefix + "/fires", Tags: []string{"schedules"},
-		Summary: "List what triggers did, the newest slot first", Description: "Each is a run, or the reason why there is none.",
-		Metadata: map[string]any{refuses: []wire.Code{wire.CodeInvalidInput}},
-	}, s.fires)
+	}, s.backfill, wire.CodeConflict, wire.CodeInvalidInput)
+	register(t, guard.Viewer, "GET /fires", huma.Operation{
+		OperationID: "listFires", Tags: []string{"schedules"}, Summary: "List what triggers did, the newest slot first",
+		Description: "Each is a run, or the reason why there is none.",
+	}, s.fires, wire.CodeInvalidInput)
 }
 
 // tzData asks for the zone rules.

@@ -46,10 +46,9 @@ type streamInput struct {
 }
 
 func registerStream(t *typed, s *server) {
-	registerWhole(t, guard.Viewer, huma.Operation{
-		OperationID: "stream", Method: http.MethodGet, Path: Prefix + "/stream", Tags: []string{"runs"},
-		Summary: "Follow runs", Description: streamText,
-		Metadata: map[string]any{longAnswers: true, responses: streamResponse},
+	registerWhole(t, guard.Viewer, "GET /stream", huma.Operation{
+		OperationID: "stream", Tags: []string{"runs"}, Metadata: map[string]any{longAnswers: true, responses: streamResponse}, Summary: "Follow runs",
+		Description: streamText,
 	}, s.stream)
 }
 

@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"context"
-	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -13,16 +12,14 @@ import (
 )
 
 func registerSummary(t *typed, s *server) {
-	register(t, guard.Viewer, huma.Operation{
-		OperationID: "getRunsSummary", Method: http.MethodGet, Path: Prefix + "/runs/summary", Tags: []string{"runs"},
-		Summary: "Count the stored runs, and name those that need somebody",
+	register(t, guard.Viewer, "GET /runs/summary", huma.Operation{
+		OperationID: "getRunsSummary", Tags: []string{"runs"}, Summary: "Count the stored runs, and name those that need somebody",
 		Description: "All stored runs are counted, by status, by workflow and by the hour of their acceptance. Runs that failed, ran out of time, " +
 			"are paused or ask a person need somebody; a failure until somebody has acknowledged it or a run of its workflow that was accepted later has succeeded. " +
 			"`listRuns` with `attention=true` gives them page by page.",
 	}, s.summary)
-	register(t, guard.Operator, huma.Operation{
-		OperationID: "acknowledgeRuns", Method: http.MethodPost, Path: Prefix + "/runs/acknowledge", Tags: []string{"runs"},
-		Summary:     "Say that somebody has looked at failed runs",
+	register(t, guard.Operator, "POST /runs/acknowledge", huma.Operation{
+		OperationID: "acknowledgeRuns", Tags: []string{"runs"}, Summary: "Say that somebody has looked at failed runs",
 		Description: "They need nobody any more, and stay what they are. Runs that are paused or ask a person wait for an act and are passed over.",
 	}, s.acknowledge)
 }

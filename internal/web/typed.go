@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -117,12 +118,14 @@ type streamed struct{ Body func(huma.Context) }
 
 func (s *streamed) write(x huma.Context, _ int) { s.Body(x) }
 
-// register adds an operation whose handler gives the body of its answer.
-func register[I, T any](t *typed, scope guard.Scope, op huma.Operation, handle func(context.Context, *I) (T, error)) {
-	registerWhole(t, scope, op, func(ctx context.Context, in *I) (*outcome[T], error) {
+// register adds an operation whose handler gives the body of its answer. route is its
+// method and its path below Prefix, codes are what it may answer with besides those of
+// all.
+func register[I, T any](t *typed, scope guard.Scope, route string, op huma.Operation, handle func(context.Context, *I) (T, error), codes ...wire.Code) {
+	registerWhole(t, scope, route, op, func(ctx context.Context, in *I) (*outcome[T], error) {
 		body, err := handle(ctx, in)
 		return &outcome[T]{Body: body}, err
-	})
+	}, codes...)
 }
 
 // reference is an input that names a thing. One that nothing can have never reaches
@@ -134,8 +137,14 @@ type reference interface{ check() error }
 func registerWhole[I, O any, A interface {
 	*O
 	answer
-}](t *typed, scope guard.Scope, op huma.Operation, handle func(context.Context, *I) (A, error),
+}](t *typed, scope guard.Scope, route string, op huma.Operation, handle func(context.Context, *I) (A, error), codes ...wire.Code,
 ) {
+	method, path, _ := strings.Cut(route, " ")
+	op.Method, op.Path, op.Metadata = method, Prefix+path, maps.Clone(op.Metadata)
+	if op.Metadata == nil {
+		op.Metadata = map[string]any{}
+	}
+	op.Metadata[refuses] = codes
 	if op.MaxBodyBytes == 0 {
 		op.MaxBodyBytes = bodyCap
 	}
@@ -143,9 +152,6 @@ func registerWhole[I, O any, A interface {
 	serve := func(api huma.API, op huma.Operation) {
 		status := cmp.Or(op.DefaultStatus, http.StatusOK)
 		op.Metadata = maps.Clone(op.Metadata)
-		if op.Metadata == nil {
-			op.Metadata = map[string]any{}
-		}
 		op.Metadata[registryOf] = api.OpenAPI().Components.Schemas
 		huma.Register(api, op, func(ctx context.Context, in *I) (*streamed, error) {
 			if ref, names := any(in).(reference); names {
@@ -272,9 +278,9 @@ func refuse(ctx huma.Context, problem *Problem) *Problem {
 	return problem
 }
 
-// What the metadata of an operation may hold: that its answer may take its time, the
-// codes that it may answer with besides those of all, and a response that huma does
-// not know of, as an also.
+// What the metadata of an operation holds: the codes that it may answer with besides
+// those of all; and may hold: that its answer may take its time, and a response that
+// huma does not know of, as an also.
 const (
 	longAnswers = "long"
 	refuses     = "refuses"

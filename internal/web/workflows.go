@@ -44,34 +44,28 @@ func (r WorkflowRef) check() error {
 }
 
 func registerWorkflows(t *typed, s *server) {
-	register(t, guard.Viewer, huma.Operation{
-		OperationID: "listWorkflows", Method: http.MethodGet, Path: Prefix + "/workflows", Tags: []string{"workflows"},
-		Summary:     "List the workflows of the project",
+	register(t, guard.Viewer, "GET /workflows", huma.Operation{
+		OperationID: "listWorkflows", Tags: []string{"workflows"}, Summary: "List the workflows of the project",
 		Description: "By name, with the problems of their files. One whose file is broken keeps its last good revision, and is `stale`.",
 	}, s.workflows)
-	register(t, guard.Viewer, huma.Operation{
-		OperationID: "getWorkflow", Method: http.MethodGet, Path: Prefix + "/workflows/{name}", Tags: []string{"workflows"},
-		Summary: "Get a workflow with its source and the schemas of its inputs and outputs",
+	register(t, guard.Viewer, "GET /workflows/{name}", huma.Operation{
+		OperationID: "getWorkflow", Tags: []string{"workflows"}, Summary: "Get a workflow with its source and the schemas of its inputs and outputs",
 	}, s.workflow)
-	registerWhole(t, guard.Viewer, huma.Operation{
-		OperationID: "workflowGraph", Method: http.MethodGet, Path: Prefix + "/workflows/{name}/graph.svg", Tags: []string{"workflows"},
-		Summary: "Draw the steps of a workflow", Description: "With `run` as that run went, with the states of its steps.",
-		Metadata: map[string]any{refuses: []wire.Code{wire.CodeInvalidWorkflow}, responses: drawingResponse},
-	}, s.workflowGraph)
-	register(t, guard.Viewer, huma.Operation{
-		OperationID: "plan", Method: http.MethodPost, Path: Prefix + "/plan", Tags: []string{"workflows"}, MaxBodyBytes: 2 * bodyCap,
-		Summary:     "Show what a run would do",
+	registerWhole(t, guard.Viewer, "GET /workflows/{name}/graph.svg", huma.Operation{
+		OperationID: "workflowGraph", Tags: []string{"workflows"}, Metadata: map[string]any{responses: drawingResponse}, Summary: "Draw the steps of a workflow",
+		Description: "With `run` as that run went, with the states of its steps.",
+	}, s.workflowGraph, wire.CodeInvalidWorkflow)
+	register(t, guard.Viewer, "POST /plan", huma.Operation{
+		OperationID: "plan", Tags: []string{"workflows"}, MaxBodyBytes: 2 * bodyCap, Summary: "Show what a run would do",
 		Description: "What `flowrun plan -o json` prints, of a workflow of the project or of a text. No service is called.",
-		Metadata:    map[string]any{refuses: []wire.Code{wire.CodeNotFound, wire.CodeInvalidInput, wire.CodeInvalidWorkflow}},
-	}, s.plan)
-	registerWhole(t, guard.Operator, huma.Operation{
-		OperationID: "startRun", Method: http.MethodPost, Path: Prefix + "/workflows/{name}/runs", Tags: []string{"workflows"}, DefaultStatus: http.StatusCreated,
-		Metadata: map[string]any{refuses: []wire.Code{wire.CodeConflict, wire.CodeInvalidInput, wire.CodeInvalidWorkflow, wire.CodeReusedKey}, longAnswers: true, responses: startResponse},
-		Summary:  "Start a run of a workflow",
+	}, s.plan, wire.CodeNotFound, wire.CodeInvalidInput, wire.CodeInvalidWorkflow)
+	registerWhole(t, guard.Operator, "POST /workflows/{name}/runs", huma.Operation{
+		OperationID: "startRun", Tags: []string{"workflows"}, DefaultStatus: http.StatusCreated,
+		Metadata: map[string]any{longAnswers: true, responses: startResponse}, Summary: "Start a run of a workflow",
 		Description: "With `wait` the answer comes when the run has ended and is its whole result, as `flowrun run -o json` prints it; " +
 			"of a run that has not ended by then the answer is 202 and the run alone. " +
 			"The same Idempotency-Key and body again returns the run that the first request has made; another body is refused.",
-	}, s.startNamed)
+	}, s.startNamed, wire.CodeConflict, wire.CodeInvalidInput, wire.CodeInvalidWorkflow, wire.CodeReusedKey)
 }
 
 func (s *server) workflows(ctx context.Context, _ *struct{}) (Page[engine.WorkflowInfo], error) {
