@@ -1,6 +1,7 @@
 package pluginhost
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/flowrun/flowrun/engine/diag"
@@ -31,9 +32,7 @@ func (h *Host) Call(ctx context.Context, req runs.Request, conn Connection, sink
 // gate when it came in; the message may quote what was sent or received, too.
 func (h *Host) dress(failure *runs.Error, req runs.Request) *runs.Error {
 	failure.Action, failure.Step, failure.Attempt = req.Action, req.Step, req.Attempt
-	if failure.Applied == "" {
-		failure.Applied = runs.AppliedUnknown
-	}
+	failure.Applied = cmp.Or(failure.Applied, runs.AppliedUnknown)
 	if failure.Hint.Text == "" {
 		failure.Hint = diag.Say(hintOf(failure, req.Connection))
 	}

@@ -1,6 +1,7 @@
 package pluginhost
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -55,10 +56,7 @@ type opened struct {
 
 // open reveals a connection's config and checks it.
 func (h *Host) open(ctx context.Context, c *contract, conn Connection) (opened, *runs.Error) {
-	name := conn.Name
-	if name == "" {
-		name = c.Name
-	}
+	name := cmp.Or(conn.Name, c.Name)
 	if conn.Plugin != "" && conn.Plugin != c.Name {
 		return opened{}, invalid("", "connection %q belongs to plugin %s, not to %s", name, conn.Plugin, c.Name)
 	}

@@ -47,7 +47,7 @@ func appliedOf(applied pluginv1.Error_Applied) runs.Applied {
 func errorOf(e *pluginv1.Error, limiters []plan.Limiter) *runs.Error {
 	failure := &runs.Error{
 		Kind:       kindOf(e.GetCode()),
-		Message:    e.GetMessage(),
+		Message:    cmp.Or(e.GetMessage(), "the plugin gave no message"),
 		Reason:     e.GetReason(),
 		HTTPStatus: int(e.GetHttpStatus()),
 		Applied:    appliedOf(e.GetApplied()),
@@ -55,9 +55,6 @@ func errorOf(e *pluginv1.Error, limiters []plan.Limiter) *runs.Error {
 	}
 	if slices.ContainsFunc(limiters, func(l plan.Limiter) bool { return l.Name == e.GetLimiter() }) {
 		failure.Limiter = e.GetLimiter()
-	}
-	if failure.Message == "" {
-		failure.Message = "the plugin gave no message"
 	}
 	if pointer := e.GetPointer(); strings.HasPrefix(pointer, "/") {
 		failure.Pointer = pointer

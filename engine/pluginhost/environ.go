@@ -53,12 +53,8 @@ func lookup(environ []string, name string) (string, bool) {
 
 // only keeps the entries of environ whose names are listed.
 func only(environ, names []string) []string {
-	var kept []string
-	for _, entry := range environ {
+	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		if slices.Contains(names, name) {
-			kept = append(kept, entry)
-		}
-	}
-	return kept
+		return !slices.Contains(names, name)
+	})
 }

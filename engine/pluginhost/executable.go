@@ -77,10 +77,6 @@ func (l *library) resolve(s Source) (executable, error) {
 		return executable{path: s.Command[0], args: s.Command[1:], digest: digest}, err
 	}
 	path := s.executable()
-	var args []string
-	if len(s.Command) > 1 {
-		args = s.Command[1:]
-	}
 	copyOf := func(file *os.File) (string, error) { return l.copy(file, s.Name) }
 	digest, err := l.digest(path, copyOf)
 	if err != nil {
@@ -95,7 +91,7 @@ func (l *library) resolve(s Source) (executable, error) {
 		}
 		copied = l.copyPath(digest, s.Name)
 	}
-	return executable{path: copied, args: args, digest: digest, copied: true}, nil
+	return executable{path: copied, args: s.Command[min(1, len(s.Command)):], digest: digest, copied: true}, nil
 }
 
 // executable is the local file that is run.

@@ -2,6 +2,7 @@ package pluginhost
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -192,9 +193,4 @@ func asFailure(err error) *runs.Error {
 }
 
 // place names a pointer for people.
-func place(pointer string) string {
-	if pointer == "" {
-		return "the top"
-	}
-	return pointer
-}
+func place(pointer string) string { return cmp.Or(pointer, "the top") }

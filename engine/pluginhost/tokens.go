@@ -1,6 +1,7 @@
 package pluginhost
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -109,11 +110,7 @@ func (h *Host) ownerToken(ctx context.Context, owner Connection, r TokenRequest)
 	if failure != nil {
 		return nil, failure
 	}
-	timeout := a.DefaultTimeout
-	if timeout <= 0 {
-		timeout = defaultOwnerTimeout
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(a.DefaultTimeout, defaultOwnerTimeout))
 	defer cancel()
 	e := &execution{
 		unit: u, contract: c, action: a, clear: true, rejected: r.Reject, input: ownerInput(a, r.MinTTL),
@@ -150,9 +147,7 @@ func ownerAnswer(a *actionContract, output json.RawMessage, used string) (*secre
 		ExpiresAt   time.Time `json:"expires_at"`
 	}
 	err := json.Unmarshal(output, &fields)
-	if fields.Token == "" {
-		fields.Token = fields.AccessToken
-	}
+	fields.Token = cmp.Or(fields.Token, fields.AccessToken)
 	if err != nil || fields.Token == "" {
 		return nil, runs.Failure(plan.KindUnexpectedResponse, runs.NotApplied, "the output of %s has no token in `token` or `access_token`", a.FullName())
 	}

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -112,11 +113,7 @@ func (g *Guard) login(w http.ResponseWriter, r *http.Request) {
 	}
 	to := destination{next: localPath(r.PostForm.Get("next")), kept: g.keptOf(r)}
 	text := strings.TrimSpace(r.PostForm.Get("token"))
-	code := r.PostForm.Get("code")
-	if code == "" {
-		code = linkCode(text)
-	}
-	if code != "" {
+	if code := cmp.Or(r.PostForm.Get("code"), linkCode(text)); code != "" {
 		g.loginByLink(w, r, code, to)
 		return
 	}
@@ -215,9 +212,7 @@ func (g *Guard) askLogin(w http.ResponseWriter, r *http.Request) {
 
 // showLogin writes the page with the form.
 func (g *Guard) showLogin(w http.ResponseWriter, status int, view LoginView) {
-	if view.Next == "" {
-		view.Next = "/"
-	}
+	view.Next = cmp.Or(view.Next, "/")
 	var page bytes.Buffer
 	if err := g.options.LoginPage(&page, view); err != nil {
 		writeProblem(w, wire.CodeInternal, "write the login page: "+err.Error(), "")

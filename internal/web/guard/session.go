@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -279,10 +280,7 @@ func (g *Guard) checkForm(w http.ResponseWriter, r *http.Request, s *session) bo
 	if !g.parseForm(w, r) {
 		return false
 	}
-	mark := r.Header.Get("X-CSRF-Token")
-	if mark == "" {
-		mark = r.PostForm.Get("csrf")
-	}
+	mark := cmp.Or(r.Header.Get("X-CSRF-Token"), r.PostForm.Get("csrf"))
 	if subtle.ConstantTimeCompare([]byte(mark), []byte(s.mark)) != 1 {
 		if again, ok := g.resendOf(r, s.mark); ok {
 			g.showLogin(w, http.StatusForbidden, LoginView{Error: "the form is of a session that has ended; nothing was done", Resend: again})

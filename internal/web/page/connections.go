@@ -13,11 +13,6 @@ import (
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
-// connectionsData is what the list of connections shows.
-type connectionsData struct {
-	Page listPage[connectionRow]
-}
-
 // connectionRow is one connection with what goes on with it.
 type connectionRow struct {
 	workspace.ConnectionStatus
@@ -54,9 +49,7 @@ func (s *site) connections(r *http.Request) (*screen, error) {
 	for i, one := range all {
 		rows[i] = s.connectionRow(one)
 	}
-	data := connectionsData{Page: pageOf(r, rows, func(row *connectionRow, word string) bool {
-		return contains(word, row.Name, row.Plugin, row.URL)
-	})}
+	data := pageOf(r, rows, func(row *connectionRow, word string) bool { return contains(word, row.Name, row.Plugin, row.URL) })
 	return &screen{Title: "Connections", Nav: "/connections", Template: "connections", Data: data, Live: live{Every: s.loginEvery(rows)}}, nil
 }
 

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -82,11 +83,8 @@ func newFormIn(zone *time.Location, schema json.RawMessage, values map[string]js
 	}
 	for i, described := range fields {
 		one := &field{
-			FormField: described, ID: "in-" + strconv.Itoa(i), Input: fieldPrefix + described.Name, Label: described.Name,
+			FormField: described, ID: "in-" + strconv.Itoa(i), Input: fieldPrefix + described.Name, Label: cmp.Or(described.Name, "payload"),
 			Help: helpOf(described), zone: zone,
-		}
-		if one.Label == "" {
-			one.Label = "payload"
 		}
 		one.Required = described.Required && !described.Nullable // an empty control is null
 		value, given := values[described.Name]

@@ -74,14 +74,7 @@ func (f *field) takeText(text string) (workspace.Input, bool, error) {
 	if text == "" && (f.Nullable || f.Default == nil) {
 		return f.nothing()
 	}
-	return textInput(text)
-}
-
-func textInput(text string) (workspace.Input, bool, error) {
-	encoded, err := json.Marshal(text)
-	if err != nil {
-		return workspace.Input{}, false, fmt.Errorf("encode what was typed: %w", err)
-	}
+	encoded, _ := json.Marshal(text) // a text
 	return workspace.Input{JSON: encoded}, true, nil
 }
 
@@ -91,10 +84,7 @@ func (f *field) takeChoice(text string) (workspace.Input, bool, error) {
 		return workspace.Input{}, false, nil
 	}
 	if !f.isChoice(text) && text != "null" {
-		encoded, err := json.Marshal(text)
-		if err != nil {
-			return workspace.Input{}, false, fmt.Errorf("encode what was chosen: %w", err)
-		}
+		encoded, _ := json.Marshal(text) // a text
 		if !f.isChoice(string(encoded)) {
 			f.showChoice(encoded)
 			return workspace.Input{JSON: encoded}, true, nil // refused with the values that are allowed
@@ -117,18 +107,10 @@ func (f *field) takeJSON(text string) (workspace.Input, bool, error) {
 	if strings.TrimSpace(text) == "" {
 		return f.nothing()
 	}
-	if err := checkJSON(text); err != nil {
-		return workspace.Input{}, false, err
+	if why := engine.WhyNoJSON([]byte(text)); why != "" {
+		return workspace.Input{}, false, fmt.Errorf("this is not JSON: %s", why)
 	}
 	return workspace.Input{JSON: json.RawMessage(strings.TrimSpace(text))}, true, nil
-}
-
-// checkJSON names the place at which a text stops to be JSON.
-func checkJSON(text string) error {
-	if why := engine.WhyNoJSON([]byte(text)); why != "" {
-		return fmt.Errorf("this is not JSON: %s", why)
-	}
-	return nil
 }
 
 // items reads a list: JSON, or one item a line, where empty lines count nothing.
@@ -142,34 +124,27 @@ func (f *field) items(text string) (json.RawMessage, error) {
 		if line == "" {
 			continue
 		}
-		item, err := f.item(line)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, item)
+		items = append(items, f.item(line))
 	}
 	return json.Marshal(items)
 }
 
 // item is the JSON of a line. What does not fit its type is sent as text, which
 // is refused with what was typed.
-func (f *field) item(line string) (json.RawMessage, error) {
-	encoded, err := json.Marshal(line)
-	if err != nil {
-		return nil, fmt.Errorf("encode what was typed: %w", err)
-	}
+func (f *field) item(line string) json.RawMessage {
+	encoded, _ := json.Marshal(line) // a text
 	plain := json.RawMessage(line)
 	switch f.Item {
 	case workspace.FieldChoice:
 		if !f.isChoice(string(encoded)) && f.isChoice(line) {
-			return plain, nil
+			return plain
 		}
 	case workspace.FieldInteger, workspace.FieldNumber, workspace.FieldBoolean:
 		if json.Valid(plain) && !bytes.ContainsAny(plain, `"[{`) {
-			return plain, nil
+			return plain
 		}
 	}
-	return encoded, nil
+	return encoded
 }
 
 // takeTime reads a time with its offset, or one of the clock of a zone.

@@ -49,9 +49,6 @@ func newPulse(name string, rows []runs.Run) pulse {
 			break
 		}
 	}
-	if one.Failed == 0 {
-		one.Last = rows[0]
-	}
 	one.Typical = typical(rows)
 	one.Runs = beats(rows[:min(len(rows), pulseRuns)])
 	return one

@@ -2,6 +2,7 @@ package page
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -133,11 +134,7 @@ func (s *site) saveLogs(w http.ResponseWriter, r *http.Request) {
 // writeLine writes a line as one line of a file: time, level, step, message and
 // fields.
 func writeLine(out io.Writer, line *runs.Log) {
-	step := line.Step
-	if step == "" {
-		step = "-"
-	}
-	text := fmt.Sprintf("%s %s %s %s", line.At.UTC().Format("2006-01-02T15:04:05.000Z"), line.Level, quoteLine(step), quoteLine(line.Message))
+	text := fmt.Sprintf("%s %s %s %s", line.At.UTC().Format("2006-01-02T15:04:05.000Z"), line.Level, quoteLine(cmp.Or(line.Step, "-")), quoteLine(line.Message))
 	if len(line.Fields) > 0 {
 		text += " " + string(line.Fields)
 	}

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"encoding/json"
 	"html/template"
 	"maps"
@@ -118,10 +119,7 @@ var eventTones = map[string]string{
 
 func newEventRow(record workspace.Event, start time.Time) eventRow {
 	ev := record.Event
-	row := eventRow{Seq: record.Seq, At: ev.At, Kind: string(ev.Kind), Tone: eventTones[string(ev.Kind)], Path: ev.Path, By: ev.By}
-	if row.Tone == "" {
-		row.Tone = "calm"
-	}
+	row := eventRow{Seq: record.Seq, At: ev.At, Kind: string(ev.Kind), Tone: cmp.Or(eventTones[string(ev.Kind)], "calm"), Path: ev.Path, By: ev.By}
 	if !ev.At.Before(start) {
 		row.Offset = "+" + duration(ev.At.Sub(start))
 	}
@@ -165,10 +163,7 @@ type sourceData struct {
 
 func (s *site) runSource(_ *http.Request, runView *engine.RunView) (*screen, error) {
 	w := runView.Definition.Workflow
-	data := sourceData{runHead: s.head(runView, "/source"), File: w.File, Hash: runView.Result.Run.PlanHash}
-	if latest := runView.Result.Run.LatestPlan; latest != "" {
-		data.Hash = latest
-	}
+	data := sourceData{runHead: s.head(runView, "/source"), File: w.File, Hash: cmp.Or(runView.Result.Run.LatestPlan, runView.Result.Run.PlanHash)}
 	marked := map[int]string{}
 	for _, g := range newTree(runView.Steps, w) {
 		walk(g.nodes, func(n *node) {

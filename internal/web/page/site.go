@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/subtle"
 	"embed"
 	"fmt"
@@ -39,9 +40,7 @@ func newSite(o Options) *site {
 	s := &site{Options: o, assets: readAssets(), mux: http.NewServeMux(), streams: make(chan struct{}, maxStreams), logins: newLogins(o), markdown: markdown.New()}
 	s.known = newKnown(o)
 	s.followers.open, s.boards.open = map[uint64]*follower{}, map[boardKey]*board{}
-	if s.Location == nil {
-		s.Location = time.UTC
-	}
+	s.Location = cmp.Or(s.Location, time.UTC)
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
 	}

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -154,9 +155,7 @@ func (s *site) describeStep(data *stepData, n *node, w *plan.Workflow) {
 		return
 	}
 	data.Title = n.def.Title
-	if data.Uses == "" {
-		data.Uses = kindWords[n.def.Kind]
-	}
+	data.Uses = cmp.Or(data.Uses, kindWords[n.def.Kind])
 	if action := w.Actions[n.def.Uses]; action != nil {
 		data.Effect, data.About = action.Effect, firstSentence(action.Doc)
 	}

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"slices"
@@ -239,9 +240,4 @@ var skipTexts = map[string]string{
 }
 
 // skipText is the reason in words; one that is not known stays as it is.
-func skipText(reason string) string {
-	if text := skipTexts[reason]; text != "" {
-		return text
-	}
-	return reason
-}
+func skipText(reason string) string { return cmp.Or(skipTexts[reason], reason) }
