@@ -65,23 +65,14 @@ func namesSecret(value json.RawMessage) bool {
 // secretInputs are the inputs of an action that are secret; none where the action
 // is not known.
 func (a *app) secretInputs(ctx context.Context, action string) []workspace.FormField {
-	project, err := a.loadProject(ctx)
-	if err != nil {
-		return nil
-	}
-	defer project.Close()
-	plugin, _, _ := strings.Cut(action, ".")
-	actions, err := project.Actions(ctx, plugin)
-	if err != nil {
-		return nil
-	}
-	place := slices.IndexFunc(actions, func(candidate *plan.Action) bool { return candidate.FullName() == action })
-	if place < 0 {
-		return nil
-	}
-	fields, err := workspace.FormOf(actions[place].Input)
-	if err != nil {
-		return nil
-	}
+	fields, _ := inProject(ctx, a, func(project *workspace.Workspace) ([]workspace.FormField, error) { // the call tells what is wrong
+		plugin, _, _ := strings.Cut(action, ".")
+		actions, err := project.Actions(ctx, plugin)
+		place := slices.IndexFunc(actions, func(candidate *plan.Action) bool { return candidate.FullName() == action })
+		if err != nil || place < 0 {
+			return nil, err
+		}
+		return workspace.FormOf(actions[place].Input)
+	})
 	return slices.DeleteFunc(fields, func(field workspace.FormField) bool { return field.Kind != workspace.FieldSecret })
 }

@@ -4,12 +4,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -145,7 +147,7 @@ func (a *app) rootCommand() *cobra.Command {
 	flags.BoolVar(&a.flags.utc, "utc", false, "show times in UTC, not in local time")
 	flags.BoolVar(&a.flags.acceptRollback, "accept-rollback", false, "take a store that was put back to an older copy: what was open then is paused")
 	flags.BoolVar(&a.flags.allowNetworkFS, "allow-network-fs", false, "accept a state folder on a network file system")
-	completeFlag(root, "color", "auto", "always", "never")
+	completeFlag(root, "color", colorModes...)
 	root.AddCommand(
 		a.runCommand(), a.callCommand(), a.validateCommand(), a.testCommand(), a.graphCommand(), a.runsCommand(), a.pluginsCommand(),
 		a.connectionsCommand(), a.secretsCommand(), a.stateCommand(), a.sandboxCommand(), a.initCommand(), a.newCommand(), a.configCommand(), a.versionCommand(),
@@ -161,6 +163,8 @@ func (a *app) rootCommand() *cobra.Command {
 	return root
 }
 
+var colorModes = []string{"auto", "always", "never"}
+
 // prepare settles what all commands share, once the flags are known.
 func (a *app) prepare() error {
 	if err := a.loadSettings(); err != nil {
@@ -169,11 +173,8 @@ func (a *app) prepare() error {
 	if a.boolSetting("utc") {
 		a.times.Location = time.UTC
 	}
-	mode := a.stringSetting("color")
-	switch mode {
-	case "auto", "always", "never":
-	default:
-		return usageError(fmt.Errorf("%s: color takes auto, always or never, not %q", a.find("color").Source, mode), diag.DidYouMean(mode, []string{"auto", "always", "never"}).Text)
+	if mode := a.stringSetting("color"); !slices.Contains(colorModes, mode) {
+		return usageError(fmt.Errorf("%s: color takes auto, always or never, not %q", a.find("color").Source, mode), diag.DidYouMean(mode, colorModes).Text)
 	}
 	a.style = a.styleOf(a.sys.Stderr)
 	return nil
@@ -281,19 +282,25 @@ func (a *app) printError(err error) {
 		}
 	}
 	fmt.Fprintf(a.sys.Stderr, "%s %s\n", a.style.Red("error:"), term.CleanText(text))
-	if problem != nil {
-		hint = problem.Hint.Typed(a.commandText).Text
-		if hint == "" && problem.Code == wire.CodeNotFound {
-			hint = "`" + a.commandText("runs") + "` lists the runs"
-		}
-	}
-	if store, ok := errors.AsType[*fault.StoreError](err); ok && problem == nil {
-		hint = store.Hint.Typed(a.commandText).Text
-	}
-	if coded != nil && coded.hint != "" {
-		hint = coded.hint
+	hint = cmp.Or(hintOf(err).Typed(a.commandText).Text, hint)
+	if hint == "" && problem != nil && problem.Code == wire.CodeNotFound {
+		hint = "`" + a.commandText("runs") + "` lists the runs"
 	}
 	if hint != "" {
 		fmt.Fprintf(a.sys.Stderr, "%s %s\n", a.style.Cyan("help:"), term.CleanText(hint))
 	}
+}
+
+// hintOf is what an error says of its remedy.
+func hintOf(err error) diag.Hint {
+	if coded, ok := errors.AsType[*codedError](err); ok && coded.hint != "" {
+		return diag.Say(coded.hint)
+	}
+	if problem, ok := errors.AsType[*web.Problem](err); ok {
+		return problem.Hint
+	}
+	if store, ok := errors.AsType[*fault.StoreError](err); ok {
+		return store.Hint
+	}
+	return diag.Hint{}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
@@ -54,7 +53,11 @@ func (a *app) doctor(ctx context.Context, fix bool) error {
 		return killed(err)
 	}
 	for i, finding := range report.Items {
-		report.Items[i].Hint = finding.Hint.Or(hintOf(finding.Err)).Typed(a.commandText)
+		hint := finding.Hint.Or(hintOf(finding.Err))
+		if loose, ok := errors.AsType[*workspace.UnconfinedError](finding.Err); ok {
+			hint = hint.Or(loose.Hint)
+		}
+		report.Items[i].Hint = hint.Typed(a.commandText)
 	}
 	err = a.print(report, func() {
 		a.page(a.sys.Stdout).Diagnosis(a.sys.Stdout, report)
@@ -109,27 +112,6 @@ func exitOfFinding(f *doctor.Finding) int {
 		return exitOfCall(call)
 	}
 	return exitCode(f.Err)
-}
-
-// hintOf is what an error says of its remedy.
-func hintOf(err error) diag.Hint {
-	var (
-		coded   *codedError
-		problem *web.Problem
-		store   *fault.StoreError
-		loose   *workspace.UnconfinedError
-	)
-	switch {
-	case errors.As(err, &coded) && coded.hint != "":
-		return diag.Say(coded.hint)
-	case errors.As(err, &problem):
-		return problem.Hint
-	case errors.As(err, &store):
-		return store.Hint
-	case errors.As(err, &loose):
-		return loose.Hint
-	}
-	return diag.Hint{}
 }
 
 // summarize says how much is wrong, and whether --fix would help.

@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
 )
 
 // expandPath returns the files in a folder whose names are wanted, or the file
@@ -17,6 +20,39 @@ func (a *app) expandPath(path, what string, wanted func(name string) bool) ([]st
 		return []string{path}, nil // reading it tells what is wrong
 	}
 	return a.filesBelow(path, what, "", wanted)
+}
+
+// readWhole reads a file of a kind that has at most so many bytes; unreadable says
+// what the system has against it.
+func (a *app) readWhole(file, kind string, most int64, unreadable func(error) error) ([]byte, error) {
+	path := a.abs(file)
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, notFoundError(fmt.Errorf("there is no %s file %s", kind, safePath(file)), nearFile(path))
+	case err != nil:
+		return nil, unreadable(err)
+	case info.Size() > most:
+		return nil, usageError(fmt.Errorf("%s is larger than %d bytes", safePath(file), most), "")
+	}
+	source, err := os.ReadFile(path)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	return source, nil
+}
+
+// nearFile suggests a file of the same folder.
+func nearFile(path string) string {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || strings.HasPrefix(filepath.Base(path), ".") {
+		return ""
+	}
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return diag.DidYouMean(filepath.Base(path), names).Text
 }
 
 // slashed is the name that problems carry of a file.

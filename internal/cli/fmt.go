@@ -127,12 +127,7 @@ func (a *app) formatStdin(flags *fmtFlags) error {
 func (a *app) formatFiles(ctx context.Context, paths []string) ([]string, error) {
 	var files []string
 	if len(paths) == 0 {
-		project, err := a.loadProject(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer project.Close()
-		workflows, err := a.workflowFiles(project, nil)
+		workflows, err := inProject(ctx, a, func(project *workspace.Workspace) ([]string, error) { return a.workflowFiles(project, nil) })
 		if err != nil {
 			return nil, err
 		}

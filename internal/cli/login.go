@@ -203,19 +203,19 @@ func (a *app) newCallSink(cancelKey string) *callSink {
 		s.view = view.NewLiveCall(a.sys.Stderr, page, cancelKey, func() (int, int) { return term.Size(a.sys.Stderr) })
 	}
 	s.with((*view.Call).Tick)
-	s.over.Go(s.draw)
+	s.over.Go(func() { every(redraw, s.done, func() { s.with((*view.Call).Tick) }) })
 	return s
 }
 
-// draw tells the view the time again and again.
-func (s *callSink) draw() {
-	ticker := time.NewTicker(redraw)
+// every does something again and again until done is closed.
+func every(pause time.Duration, done <-chan struct{}, do func()) {
+	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			s.with((*view.Call).Tick)
-		case <-s.done:
+			do()
+		case <-done:
 			return
 		}
 	}

@@ -103,13 +103,10 @@ func createFile(path, content string) error {
 }
 
 func (a *app) newCommand() *cobra.Command {
-	c := &cobra.Command{Use: "new", Short: "Make a workflow"}
-	group(c)
-	c.AddCommand(&cobra.Command{
+	return group(&cobra.Command{Use: "new", Short: "Make a workflow"}, &cobra.Command{
 		Use: "workflow NAME", Short: "Make workflows/NAME.yaml", Args: exactArgs("NAME"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.newWorkflow(args[0]) },
 	})
-	return c
 }
 
 var workflowName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)

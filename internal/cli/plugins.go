@@ -17,7 +17,7 @@ func (a *app) pluginsCommand() *cobra.Command {
 	return listGroup(&cobra.Command{Use: "plugins", Short: "The plugins and their actions"}, []*cobra.Command{
 		withText(&cobra.Command{
 			Use: "list", Short: "List the plugins", Args: exactArgs(),
-			RunE: func(c *cobra.Command, _ []string) error { return a.listPlugins(c.Context()) },
+			RunE: a.onProject(a.listPlugins),
 		}),
 		withText(&cobra.Command{
 			Use: "show NAME", Short: "Show a plugin: what it asks for, what it is given, what holds it", Args: exactArgs("NAME"),
@@ -25,12 +25,12 @@ func (a *app) pluginsCommand() *cobra.Command {
 				"(`plugins: {NAME: {grants: {paths: [..], hosts: [..], env: [..], commands: [..]}}}`), and which parts of the\n" +
 				"sandbox this system holds.",
 			Example: "  flowrun plugins show netinfo\n  flowrun plugins show netinfo -o json",
-			RunE:    func(c *cobra.Command, args []string) error { return a.showPlugin(c.Context(), args[0]) },
+			RunE:    a.onProject(a.showPlugin),
 		}),
 		withText(&cobra.Command{
 			Use: "actions [PLUGIN]", Short: "List the actions of the plugins, or of one", Args: rangeArgs(0, "PLUGIN"),
 			Example: "  flowrun plugins actions netinfo\n  flowrun plugins actions core -o json",
-			RunE:    func(c *cobra.Command, args []string) error { return a.listActions(c.Context(), argument(args, 0)) },
+			RunE:    a.onProject(a.listActions),
 		}),
 		// It stands here for the help alone: Run serves plugins before commands are built.
 		&cobra.Command{
@@ -42,27 +42,29 @@ func (a *app) pluginsCommand() *cobra.Command {
 	})
 }
 
-func (a *app) listPlugins(ctx context.Context) error {
-	project, err := a.loadProject(ctx)
-	if err != nil {
-		return err
+// onProject is what a command does that works on the project alone.
+func (a *app) onProject(do func(context.Context, *workspace.Workspace, []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		project, err := a.loadProject(c.Context())
+		if err != nil {
+			return err
+		}
+		defer project.Close()
+		return do(c.Context(), project, args)
 	}
-	defer project.Close()
+}
+
+func (a *app) listPlugins(ctx context.Context, project *workspace.Workspace, _ []string) error {
 	plugins := project.Plugins(ctx)
-	err = a.print(web.Page[workspace.PluginInfo]{Items: plugins}, func() { a.page(a.sys.Stdout).Plugins(a.sys.Stdout, plugins) })
+	err := a.print(web.Page[workspace.PluginInfo]{Items: plugins}, func() { a.page(a.sys.Stdout).Plugins(a.sys.Stdout, plugins) })
 	if err == nil && slices.ContainsFunc(plugins, func(p workspace.PluginInfo) bool { return p.Error != "" }) {
 		return exitWith(exitPlugin)
 	}
 	return err
 }
 
-func (a *app) listActions(ctx context.Context, plugin string) error {
-	project, err := a.loadProject(ctx)
-	if err != nil {
-		return err
-	}
-	defer project.Close()
-	actions, broken := allActions(ctx, project, plugin)
+func (a *app) listActions(ctx context.Context, project *workspace.Workspace, args []string) error {
+	actions, broken := allActions(ctx, project, argument(args, 0))
 	if len(actions) == 0 && broken != nil {
 		return broken
 	}
@@ -70,7 +72,7 @@ func (a *app) listActions(ctx context.Context, plugin string) error {
 	for i, action := range actions {
 		items[i] = web.NewActionItem(action)
 	}
-	err = a.print(web.Page[web.ActionItem]{Items: items}, func() {
+	err := a.print(web.Page[web.ActionItem]{Items: items}, func() {
 		a.page(a.sys.Stdout).Actions(a.sys.Stdout, actions)
 		if len(actions) > 0 && actions[0].Plugin != "core" {
 			a.note("the engine's own: flowrun plugins actions core")

@@ -17,12 +17,8 @@ type pluginSheet struct {
 	Sandbox []workspace.Confinement `json:"sandbox"` // what this system holds it to
 }
 
-func (a *app) showPlugin(ctx context.Context, name string) error {
-	project, err := a.loadProject(ctx)
-	if err != nil {
-		return err
-	}
-	defer project.Close()
+func (a *app) showPlugin(ctx context.Context, project *workspace.Workspace, args []string) (err error) {
+	name := args[0]
 	if _, err := project.Actions(ctx, name); err != nil {
 		return err
 	}

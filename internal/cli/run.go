@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
@@ -132,39 +131,10 @@ func (a *app) startRequest(file string, flags *runFlags) (engine.StartRequest, e
 const maxWorkflow = 1 << 20
 
 func (a *app) readWorkflow(file string) ([]byte, error) {
-	path := a.abs(file)
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return nil, notFoundError(fmt.Errorf("there is no workflow file %s", safePath(file)), nearFile(path))
-	case err != nil:
-		return nil, fmt.Errorf("read the workflow: %w", err)
-	case info.IsDir():
+	if info, err := os.Stat(a.abs(file)); err == nil && info.IsDir() {
 		return nil, usageError(fmt.Errorf("%s is a folder, not a workflow file", safePath(file)), "")
-	case info.Size() > maxWorkflow:
-		return nil, usageError(fmt.Errorf("%s is larger than %d bytes", safePath(file), maxWorkflow), "")
 	}
-	source, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read the workflow: %w", err)
-	}
-	return source, nil
-}
-
-// nearFile suggests a file of the same folder.
-func nearFile(path string) string {
-	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil {
-		return ""
-	}
-	var names []string
-	for _, entry := range entries {
-		names = append(names, entry.Name())
-	}
-	if strings.HasPrefix(filepath.Base(path), ".") {
-		return ""
-	}
-	return diag.DidYouMean(filepath.Base(path), names).Text
+	return a.readWhole(file, "workflow", maxWorkflow, func(err error) error { return fmt.Errorf("read the workflow: %w", err) })
 }
 
 // startError prints the problems of a workflow with its lines.

@@ -54,18 +54,11 @@ func (m *serviceManager) ready(status string) {
 		return
 	}
 	m.done.Go(func() {
-		ticker := time.NewTicker(m.watchdog / 2)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-m.stop:
-				return
-			case <-ticker.C:
-				if m.alive == nil || m.alive() {
-					m.send("WATCHDOG=1")
-				}
+		every(m.watchdog/2, m.stop, func() {
+			if m.alive == nil || m.alive() {
+				m.send("WATCHDOG=1")
 			}
-		}
+		})
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -127,20 +126,9 @@ func (a *app) runTests(ctx context.Context, project *workspace.Workspace, names 
 
 // readTest reads a test file.
 func (a *app) readTest(file string) ([]byte, error) {
-	info, err := os.Stat(a.abs(file))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, notFoundError(fmt.Errorf("there is no test file %s", safePath(file)), nearFile(a.abs(file)))
-	case err != nil:
-		return nil, usageError(fmt.Errorf("the test %s can't be read: %w", safePath(file), withoutPath(err)), "")
-	case info.Size() > workspace.MaxTestFile:
-		return nil, usageError(fmt.Errorf("%s is larger than %d bytes", safePath(file), workspace.MaxTestFile), "")
-	}
-	source, err := os.ReadFile(a.abs(file))
-	if err != nil {
-		return nil, usageError(fmt.Errorf("the test %s can't be read: %w", safePath(file), withoutPath(err)), "")
-	}
-	return source, nil
+	return a.readWhole(file, "test", workspace.MaxTestFile, func(err error) error {
+		return usageError(fmt.Errorf("the test %s can't be read: %w", safePath(file), withoutPath(err)), "")
+	})
 }
 
 func (a *app) writeJUnit(file string, results []workspace.TestResult) error {

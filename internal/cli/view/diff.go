@@ -131,8 +131,14 @@ func hunks(changes []change) []hunk {
 }
 
 func (h hunk) head(changes []change) string {
-	before, after := 1, 1
-	for _, c := range changes[:h.from] {
+	before, after := heights(changes[:h.from])
+	removed, added := heights(changes[h.from:h.to])
+	return fmt.Sprintf("@@ -%d,%d +%d,%d @@", before+1, removed, after+1, added)
+}
+
+// heights are how many lines changes have in the first and in the second text.
+func heights(changes []change) (before, after int) {
+	for _, c := range changes {
 		if c.sign != '+' {
 			before++
 		}
@@ -140,14 +146,5 @@ func (h hunk) head(changes []change) string {
 			after++
 		}
 	}
-	removed, added := 0, 0
-	for _, c := range changes[h.from:h.to] {
-		if c.sign != '+' {
-			removed++
-		}
-		if c.sign != '-' {
-			added++
-		}
-	}
-	return fmt.Sprintf("@@ -%d,%d +%d,%d @@", before, removed, after, added)
+	return before, after
 }
