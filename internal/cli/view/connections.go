@@ -15,11 +15,9 @@ import (
 
 // Connections prints connections, one a line.
 func (p Page) Connections(out io.Writer, connections []workspace.ConnectionStatus) {
-	table := Table{Head: []string{"CONNECTION", "PLUGIN", "URL", "RATE", "LOGIN"}}
-	for _, c := range connections {
-		table.Add(term.Clean(c.Name), term.Clean(c.Plugin), term.Truncate(cmp.Or(term.Clean(c.URL), "-"), 60), cmp.Or(c.Rate, "-"), p.paintLogin(c, p.loginText(c)))
-	}
-	table.Write(out)
+	list(out, []string{"CONNECTION", "PLUGIN", "URL", "RATE", "LOGIN"}, connections, func(c workspace.ConnectionStatus) []string {
+		return []string{term.Clean(c.Name), term.Clean(c.Plugin), term.Truncate(cmp.Or(term.Clean(c.URL), "-"), 60), cmp.Or(c.Rate, "-"), p.paintLogin(c, p.loginText(c))}
+	})
 }
 
 // loginText says who is logged in, or where the token comes from.
@@ -113,14 +111,12 @@ func (p Page) LoggedIn(out io.Writer, name string, scopes, missing []string, unt
 
 // Secrets prints secrets, one a line, without their values.
 func (p Page) Secrets(out io.Writer, secrets []workspace.SecretInfo) {
-	table := Table{Head: []string{"SECRET", "FROM", "USED BY"}}
-	for _, secret := range secrets {
+	list(out, []string{"SECRET", "FROM", "USED BY"}, secrets, func(secret workspace.SecretInfo) []string {
 		from := cmp.Or(strings.Join(secret.Sources, ", then "), p.Style.Red("missing"))
 		needed := make([]string, len(secret.NeededBy))
 		for i, need := range secret.NeededBy {
 			needed[i] = need.Text()
 		}
-		table.Add(term.Clean(secret.Name), from, cmp.Or(term.Clean(strings.Join(needed, ", ")), "-"))
-	}
-	table.Write(out)
+		return []string{term.Clean(secret.Name), from, cmp.Or(term.Clean(strings.Join(needed, ", ")), "-")}
+	})
 }

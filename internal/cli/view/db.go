@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -59,28 +60,20 @@ func (p Page) DBStats(out io.Writer, stats *upkeep.DBStats) {
 
 // DBOwners prints who takes the room in a store, one a line.
 func (p Page) DBOwners(out io.Writer, by string, owners []upkeep.DBOwner) {
-	table := Table{Head: []string{strings.ToUpper(by), "RUNS", "JOURNAL", "LOG", "ALL"}}
 	switch by {
 	case upkeep.OwnersByRun:
-		table.Head = []string{"RUN", "WORKFLOW", "STATUS", "JOURNAL", "LOG", "ALL"}
+		list(out, []string{"RUN", "WORKFLOW", "STATUS", "JOURNAL", "LOG", "ALL"}, owners, func(o upkeep.DBOwner) []string {
+			return []string{term.Clean(o.Name), term.Clean(o.Workflow), string(o.Status), Size(o.Journal), Size(o.Log), Size(o.Bytes)}
+		})
 	case upkeep.OwnersByPlugin:
-		table.Head = []string{"PLUGIN", "RUNS", "ANSWERS AND LOG", "STATE", "ALL"}
+		list(out, []string{"PLUGIN", "RUNS", "ANSWERS AND LOG", "STATE", "ALL"}, owners, func(o upkeep.DBOwner) []string {
+			return []string{cmp.Or(term.Clean(o.Name), "(none)"), fmt.Sprint(o.Runs), Size(o.Journal), Size(o.State), Size(o.Bytes)}
+		})
+	default:
+		list(out, []string{strings.ToUpper(by), "RUNS", "JOURNAL", "LOG", "ALL"}, owners, func(o upkeep.DBOwner) []string {
+			return []string{term.Clean(o.Name), fmt.Sprint(o.Runs), Size(o.Journal), Size(o.Log), Size(o.Bytes)}
+		})
 	}
-	for _, owner := range owners {
-		name, runs := term.Clean(owner.Name), fmt.Sprint(owner.Runs)
-		row := []string{name, runs, Size(owner.Journal), Size(owner.Log), Size(owner.Bytes)}
-		switch by {
-		case upkeep.OwnersByRun:
-			row = []string{name, term.Clean(owner.Workflow), string(owner.Status), Size(owner.Journal), Size(owner.Log), Size(owner.Bytes)}
-		case upkeep.OwnersByPlugin:
-			if name == "" {
-				name = "(none)"
-			}
-			row = []string{name, runs, Size(owner.Journal), Size(owner.State), Size(owner.Bytes)}
-		}
-		table.Rows = append(table.Rows, row)
-	}
-	table.Write(out)
 }
 
 func runCounts(rows map[runs.Status]int) string {
@@ -126,9 +119,5 @@ func (p Page) KeyReport(out io.Writer, report *services.KeyReport) {
 		return
 	}
 	fmt.Fprintf(out, "%s does not open %d of %s:\n", term.Clean(report.File), lost, diag.Count(report.Values, "sealed value"))
-	table := Table{Head: []string{"KIND", "NAME"}}
-	for _, value := range report.Lost {
-		table.Add(value.Kind, term.Clean(value.Name))
-	}
-	table.Write(out)
+	list(out, []string{"KIND", "NAME"}, report.Lost, func(value services.SealedValue) []string { return []string{value.Kind, term.Clean(value.Name)} })
 }

@@ -15,39 +15,33 @@ import (
 )
 
 // Runs prints runs, one a line.
-func (p Page) Runs(out io.Writer, runs []runs.Run) {
-	table := Table{Head: []string{"RUN", "WORKFLOW", "STATUS", "TRIGGER", "STARTED", "TOOK"}}
-	for _, run := range runs {
+func (p Page) Runs(out io.Writer, items []runs.Run) {
+	list(out, []string{"RUN", "WORKFLOW", "STATUS", "TRIGGER", "STARTED", "TOOK"}, items, func(run runs.Run) []string {
 		took := ""
 		if run.FinishedAt != nil {
 			took = duration.Brief(time.Duration(run.DurationMS) * time.Millisecond)
 		}
 		status := paintRun(p.Style, run.Status, runStatusText(run))
-		table.Add(run.ID, term.Clean(run.Workflow), status, term.Clean(run.Trigger), p.Times.Short(run.StartedAt), took)
-	}
-	table.Write(out)
+		return []string{run.ID, term.Clean(run.Workflow), status, term.Clean(run.Trigger), p.Times.Short(run.StartedAt), took}
+	})
 }
 
 // Plugins prints plugins, one a line, with those that can't be described.
 func (p Page) Plugins(out io.Writer, plugins []workspace.PluginInfo) {
-	table := Table{Head: []string{"PLUGIN", "VERSION", "ACTIONS", "SOURCE", "ABOUT"}}
-	for _, plugin := range plugins {
+	list(out, []string{"PLUGIN", "VERSION", "ACTIONS", "SOURCE", "ABOUT"}, plugins, func(plugin workspace.PluginInfo) []string {
 		about := firstLine(plugin.Doc)
 		if plugin.Error != "" {
 			about = "error: " + firstLine(plugin.Error)
 		}
-		table.Add(plugin.Name, term.Clean(plugin.Version), fmt.Sprint(plugin.Actions), term.Clean(plugin.Source), term.Clean(about))
-	}
-	table.Write(out)
+		return []string{plugin.Name, term.Clean(plugin.Version), fmt.Sprint(plugin.Actions), term.Clean(plugin.Source), term.Clean(about)}
+	})
 }
 
 // Actions prints actions, one a line, with the fields of their inputs.
 func (p Page) Actions(out io.Writer, actions []*plan.Action) {
-	table := Table{Head: []string{"ACTION", "EFFECT", "INPUTS", "ABOUT"}}
-	for _, action := range actions {
-		table.Add(action.FullName(), string(action.Effect), term.Truncate(inputNames(action.Input), 50), term.Clean(firstLine(action.Doc)))
-	}
-	table.Write(out)
+	list(out, []string{"ACTION", "EFFECT", "INPUTS", "ABOUT"}, actions, func(action *plan.Action) []string {
+		return []string{action.FullName(), string(action.Effect), term.Truncate(inputNames(action.Input), 50), term.Clean(firstLine(action.Doc))}
+	})
 }
 
 // inputNames lists the fields of an action's input, required ones with `!`.
@@ -102,11 +96,7 @@ func firstLine(text string) string {
 
 // Events prints stored records, one a line.
 func (p Page) Events(out io.Writer, records []workspace.Event) {
-	table := Table{Head: []string{"SEQ", "TIME", "EVENT", "STEP", "DETAILS"}}
-	for _, record := range records {
-		table.Rows = append(table.Rows, p.eventRow(record))
-	}
-	table.Write(out)
+	list(out, []string{"SEQ", "TIME", "EVENT", "STEP", "DETAILS"}, records, p.eventRow)
 }
 
 func (p Page) eventRow(record workspace.Event) []string {

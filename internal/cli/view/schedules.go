@@ -16,8 +16,7 @@ import (
 
 // Schedules prints schedules, one a line.
 func (p Page) Schedules(out io.Writer, items []trigger.ScheduleItem) {
-	table := Table{Head: []string{"SCHEDULE", "WHEN", "NEXT", "LAST", "WHAT CAME OF IT"}}
-	for _, item := range items {
+	list(out, []string{"SCHEDULE", "WHEN", "NEXT", "LAST", "WHAT CAME OF IT"}, items, func(item trigger.ScheduleItem) []string {
 		next := p.shortTime(item.Next, "-")
 		if item.Paused {
 			next = p.Style.Yellow("paused")
@@ -32,9 +31,8 @@ func (p Page) Schedules(out io.Writer, items []trigger.ScheduleItem) {
 		if item.Paused {
 			result = strings.TrimPrefix(result+"; "+pausedText(item), "; ")
 		}
-		table.Add(term.Clean(item.ID), term.Clean(when(item.Kind, item.Cron, item.Every, item.Timezone)), next, last, term.Clean(result))
-	}
-	table.Write(out)
+		return []string{term.Clean(item.ID), term.Clean(when(item.Kind, item.Cron, item.Every, item.Timezone)), next, last, term.Clean(result)}
+	})
 }
 
 // when says in a few words when a schedule fires.
@@ -124,8 +122,7 @@ func distance(d time.Duration) string {
 
 // Fires prints fires, one a line.
 func (p Page) Fires(out io.Writer, fires []runs.Fire) {
-	table := Table{Head: []string{"SLOT", "TRIGGER", "RUN", "NOTE"}}
-	for _, fire := range fires {
+	list(out, []string{"SLOT", "TRIGGER", "RUN", "NOTE"}, fires, func(fire runs.Fire) []string {
 		note := fire.Note
 		if fire.Backfill {
 			note = strings.TrimPrefix(note+"; backfill", "; ")
@@ -137,9 +134,8 @@ func (p Page) Fires(out io.Writer, fires []runs.Fire) {
 		if strings.Contains(result, "skipped: ") {
 			result = p.Style.Yellow(result)
 		}
-		table.Add(p.Times.Short(fire.Slot), term.Clean(runs.TriggerID(fire.Workflow, fire.Trigger)), result, term.Clean(note))
-	}
-	table.Write(out)
+		return []string{p.Times.Short(fire.Slot), term.Clean(runs.TriggerID(fire.Workflow, fire.Trigger)), result, term.Clean(note)}
+	})
 }
 
 // Backfill prints what a backfill starts, or would.

@@ -16,8 +16,7 @@ const shownValue = 60
 
 // State prints the values of a workflow's state, one a line.
 func (p Page) State(out io.Writer, items []memory.StateItem) {
-	table := Table{Head: []string{"NAME", "VALUE", "CHANGED", "BY"}}
-	for _, item := range items {
+	list(out, []string{"NAME", "VALUE", "CHANGED", "BY"}, items, func(item memory.StateItem) []string {
 		by := who(item.By, item.Run)
 		switch {
 		case item.Default:
@@ -25,43 +24,36 @@ func (p Page) State(out io.Writer, items []memory.StateItem) {
 		case item.Type == "":
 			by += ", not declared any more"
 		}
-		table.Add(term.Clean(item.Name), term.Truncate(term.Clean(string(item.Value)), shownValue), p.shortTime(item.At, "-"), by)
-	}
-	table.Write(out)
+		return []string{term.Clean(item.Name), term.Truncate(term.Clean(string(item.Value)), shownValue), p.shortTime(item.At, "-"), by}
+	})
 }
 
 // PluginStates prints what plugins keep, one scope a line.
 func (p Page) PluginStates(out io.Writer, states []services.PluginState) {
-	table := Table{Head: []string{"PLUGIN", "SCOPE", "KEYS", "SIZE", "OF", "USED"}}
-	for _, state := range states {
-		table.Add(term.Clean(state.Plugin), term.Clean(state.Scope), fmt.Sprint(state.Keys), Size(state.Bytes), Size(state.MaxBytes), p.shortTime(state.UsedAt, "-"))
-	}
-	table.Write(out)
+	list(out, []string{"PLUGIN", "SCOPE", "KEYS", "SIZE", "OF", "USED"}, states, func(state services.PluginState) []string {
+		return []string{term.Clean(state.Plugin), term.Clean(state.Scope), fmt.Sprint(state.Keys), Size(state.Bytes), Size(state.MaxBytes), p.shortTime(state.UsedAt, "-")}
+	})
 }
 
 // Cursors prints stored cursors, one a line.
 func (p Page) Cursors(out io.Writer, items []memory.CursorItem) {
-	table := Table{Head: []string{"WORKFLOW", "CURSOR", "OF", "WATERMARK", "CHANGED", "BY"}}
-	for _, item := range items {
-		table.Add(
+	list(out, []string{"WORKFLOW", "CURSOR", "OF", "WATERMARK", "CHANGED", "BY"}, items, func(item memory.CursorItem) []string {
+		return []string{
 			term.Clean(item.Workflow), term.Clean(item.Name), term.Clean(item.Identity[:min(len(item.Identity), 8)]),
 			term.Truncate(term.Clean(item.Watermark), shownValue), p.shortTime(item.At, "-"), who(item.By, item.Run),
-		)
-	}
-	table.Write(out)
+		}
+	})
 }
 
 // StateChanges prints the history of a value, one change a line.
 func (p Page) StateChanges(out io.Writer, changes []memory.StateChange) {
-	table := Table{Head: []string{"CHANGED", "VALUE", "BY"}}
-	for _, change := range changes {
+	list(out, []string{"CHANGED", "VALUE", "BY"}, changes, func(change memory.StateChange) []string {
 		value := term.Truncate(term.Clean(string(change.Value)), shownValue)
 		if change.Reset {
 			value = "(reset)"
 		}
-		table.Add(p.Times.Short(change.At), value, who(change.By, change.Run))
-	}
-	table.Write(out)
+		return []string{p.Times.Short(change.At), value, who(change.By, change.Run)}
+	})
 }
 
 // shortTime is a time in a table, none where there is no time.

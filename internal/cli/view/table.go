@@ -44,3 +44,12 @@ func (t *Table) Write(out io.Writer) {
 		fmt.Fprintln(out, strings.TrimRight(line, " "))
 	}
 }
+
+// list prints a table with a row for each item.
+func list[T any](out io.Writer, head []string, items []T, row func(T) []string) {
+	table := Table{Head: head}
+	for _, item := range items {
+		table.Add(row(item)...)
+	}
+	table.Write(out)
+}

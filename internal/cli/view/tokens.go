@@ -9,13 +9,11 @@ import (
 
 // Tokens prints the tokens of the server, one a line.
 func (p Page) Tokens(out io.Writer, tokens []access.TokenInfo) {
-	table := Table{Head: []string{"TOKEN", "SCOPE", "CREATED", "LAST USED", "EXPIRES", "ID"}}
-	for _, token := range tokens {
+	list(out, []string{"TOKEN", "SCOPE", "CREATED", "LAST USED", "EXPIRES", "ID"}, tokens, func(token access.TokenInfo) []string {
 		expires := p.shortTime(token.ExpiresAt, "never")
 		if token.Expired {
 			expires = p.Style.Red("expired")
 		}
-		table.Add(term.Clean(token.Name), token.Scope, p.Times.Short(token.CreatedAt), p.shortTime(token.LastUsedAt, "never"), expires, token.ID)
-	}
-	table.Write(out)
+		return []string{term.Clean(token.Name), token.Scope, p.Times.Short(token.CreatedAt), p.shortTime(token.LastUsedAt, "never"), expires, token.ID}
+	})
 }
