@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -178,7 +177,7 @@ func (a *app) showPaths() error {
 		{"project", cmp.Or(at.projectFile, "none")},
 		{"root", at.root},
 		{"state", at.stateDir},
-		{"store", filepath.Join(at.stateDir, workspace.StoreFile)},
+		{"store", storePath(at)},
 		{"user_config", a.userConfigFile()},
 		{"executable", a.sys.Executable},
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -136,15 +137,8 @@ func exitOfTests(tests []connections.Test) int {
 // untilSignal returns a context that a signal ends. killed turns the error of
 // what was ended by it into the signal's own; end must be called.
 func (a *app) untilSignal(ctx context.Context) (bounded context.Context, killed func(error) error, end func()) {
-	bounded, cancel := context.WithCancelCause(ctx)
 	signals, stop := a.signals()
-	go func() {
-		select {
-		case signal := <-signals:
-			cancel(&killedError{signal})
-		case <-bounded.Done():
-		}
-	}()
+	bounded, cancel := endedBy(ctx, signals)
 	killed = func(err error) error {
 		if cause := context.Cause(bounded); err != nil && cause != nil {
 			return cause
@@ -152,7 +146,20 @@ func (a *app) untilSignal(ctx context.Context) (bounded context.Context, killed 
 		return err
 	}
 	return bounded, killed, func() {
-		cancel(nil)
+		cancel()
 		stop()
 	}
+}
+
+// endedBy returns a context that a signal ends, which is its cause then.
+func endedBy(ctx context.Context, signals <-chan os.Signal) (bounded context.Context, end func()) {
+	bounded, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case signal := <-signals:
+			cancel(&killedError{signal})
+		case <-bounded.Done():
+		}
+	}()
+	return bounded, func() { cancel(nil) }
 }

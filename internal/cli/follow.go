@@ -312,17 +312,9 @@ func (f *follower) signaled(ctx context.Context, signal os.Signal) error {
 
 // linger waits until the owner may leave; a signal leaves at once.
 func (f *follower) linger() error {
-	done := make(chan struct{})
-	defer close(done)
-	stop := make(chan struct{})
-	go func() {
-		select {
-		case <-f.signals:
-			close(stop)
-		case <-done:
-		}
-	}()
-	return f.session.close(stop)
+	ctx, end := endedBy(context.Background(), f.signals)
+	defer end()
+	return f.session.close(ctx.Done())
 }
 
 // failed returns what tells that our own store failed; nil for a client.

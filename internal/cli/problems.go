@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/internal/cli/term"
@@ -46,22 +47,20 @@ func (a *app) printProblemsOf(list diag.List, sources map[string][]byte) {
 	}
 	// A broken stderr leaves nobody to tell.
 	_ = diag.Renderer{Source: source, Color: a.style.Color, Width: a.page(a.sys.Stderr).Width}.Write(a.sys.Stderr, list)
-	errors, warnings := 0, 0
+	errors := 0
 	for _, problem := range list {
 		if problem.Severity == diag.Error {
 			errors++
-		} else {
-			warnings++
 		}
 	}
-	summary := a.style.Yellow(diag.Count(warnings, "warning"))
+	var summary []string
 	if errors > 0 {
-		summary = a.style.Red(diag.Count(errors, "error"))
-		if warnings > 0 {
-			summary += ", " + a.style.Yellow(diag.Count(warnings, "warning"))
-		}
+		summary = append(summary, a.style.Red(diag.Count(errors, "error")))
 	}
-	fmt.Fprintf(a.sys.Stderr, "\n%s\n", summary)
+	if warnings := len(list) - errors; warnings > 0 {
+		summary = append(summary, a.style.Yellow(diag.Count(warnings, "warning")))
+	}
+	fmt.Fprintf(a.sys.Stderr, "\n%s\n", strings.Join(summary, ", "))
 }
 
 // safePath makes a path safe to print.

@@ -60,35 +60,26 @@ func (a *app) cancelRun(ctx context.Context, id string, noWait bool) error {
 	return a.print(map[string]any{"run": run}, func() { a.say("run %s is %s", run.ID, run.Status) })
 }
 
-// resumeFlags are the flags of resume.
-type resumeFlags struct {
-	followFlags
-	discardWrites bool
-	withLatest    bool
-}
-
 func (a *app) runsResumeCommand() *cobra.Command {
-	flags := new(resumeFlags)
+	flags, request := new(followFlags), engine.ResumeRequest{Dir: a.sys.Dir, By: a.user()}
 	c := &cobra.Command{
 		Use: "resume RUN", Short: "Go on with a run where it stopped", Args: runArgs("RUN"),
 		Long: "Resume goes on with a run that failed, was canceled or paused, or whose process died.\n" +
 			"What succeeded is not done again. With --with-latest it goes on by the workflow's file as it is now:\n" +
 			"steps that have run must stand there unchanged, those that failed or never began may be others.",
-		RunE: func(c *cobra.Command, args []string) error { return a.resumeRun(c.Context(), args[0], flags) },
+		RunE: func(c *cobra.Command, args []string) error { return a.resumeRun(c.Context(), args[0], request, flags) },
 	}
-	c.Flags().BoolVar(&flags.discardWrites, "discard-writes", false, "write no state and no cursors, which may have moved since")
-	c.Flags().BoolVar(&flags.withLatest, "with-latest", false, "go on by the workflow's file as it is now; what has run must stand there unchanged")
+	c.Flags().BoolVar(&request.DiscardWrites, "discard-writes", false, "write no state and no cursors, which may have moved since")
+	c.Flags().BoolVar(&request.Latest, "with-latest", false, "go on by the workflow's file as it is now; what has run must stand there unchanged")
 	return flags.add(a.liveFlags(c))
 }
 
-func (a *app) resumeRun(ctx context.Context, id string, flags *resumeFlags) error {
+func (a *app) resumeRun(ctx context.Context, id string, request engine.ResumeRequest, flags *followFlags) error {
 	session, err := a.connectTo(ctx, id, flags.role())
 	if err != nil {
 		return err
 	}
-	return session.start(ctx, try, &flags.followFlags, nil, func(ctx context.Context, c *web.Client) (*runs.Run, error) {
-		return c.Resume(ctx, id, engine.ResumeRequest{DiscardWrites: flags.discardWrites, Latest: flags.withLatest, Dir: a.sys.Dir, By: a.user()})
-	})
+	return session.start(ctx, try, flags, nil, func(ctx context.Context, c *web.Client) (*runs.Run, error) { return c.Resume(ctx, id, request) })
 }
 
 // rerunFlags are the flags of rerun.

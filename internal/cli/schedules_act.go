@@ -89,9 +89,8 @@ func (a *app) triggerSchedule(ctx context.Context, id string, flags *triggerFlag
 
 // backfillFlags are the flags of schedules backfill.
 type backfillFlags struct {
+	trigger.BackfillRequest
 	from, until string
-	all, dryRun bool
-	parallel    int
 }
 
 func (a *app) schedulesBackfillCommand() *cobra.Command {
@@ -105,9 +104,9 @@ func (a *app) schedulesBackfillCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&flags.from, "from", "", "the first slot: a time (RFC 3339), or a duration ago (24h, 7d)")
 	c.Flags().StringVar(&flags.until, "until", "", "slots before this time, RFC 3339 (default: now)")
-	c.Flags().BoolVar(&flags.all, "all", false, "slots that have a run too")
-	c.Flags().BoolVar(&flags.dryRun, "dry-run", false, "only say which slots get a run")
-	c.Flags().IntVar(&flags.parallel, "max-parallel", 1, "how many of its runs go on at a time, at most 100")
+	c.Flags().BoolVar(&flags.All, "all", false, "slots that have a run too")
+	c.Flags().BoolVar(&flags.DryRun, "dry-run", false, "only say which slots get a run")
+	c.Flags().IntVar(&flags.MaxParallel, "max-parallel", 1, "how many of its runs go on at a time, at most 100")
 	return withText(a.liveFlags(c))
 }
 
@@ -117,7 +116,7 @@ func (a *app) backfill(ctx context.Context, id string, flags *backfillFlags) err
 		return err
 	}
 	role := roleWork
-	if flags.dryRun {
+	if flags.DryRun {
 		role = roleLook
 	}
 	session, err := a.connect(ctx, role)
@@ -130,7 +129,7 @@ func (a *app) backfill(ctx context.Context, id string, flags *backfillFlags) err
 		return session.abandon(inputAsUsage(err))
 	}
 	err = a.print(result, func() { a.page(a.sys.Stdout).Backfill(a.sys.Stdout, result) })
-	if len(result.Slots) > 0 && !flags.dryRun && session.owner != nil {
+	if len(result.Slots) > 0 && !flags.DryRun && session.owner != nil {
 		session.owner.announced = true
 		a.note("staying until its runs have ended (Ctrl-C leaves the rest; the same backfill goes on then)")
 	}
@@ -140,6 +139,7 @@ func (a *app) backfill(ctx context.Context, id string, flags *backfillFlags) err
 }
 
 func (a *app) backfillRequest(flags *backfillFlags) (r trigger.BackfillRequest, err error) {
+	r = flags.BackfillRequest
 	if flags.from == "" {
 		return r, usageError(errors.New("--from is missing"), "the first slot, such as --from 2026-03-01T00:00:00Z or --from 7d")
 	}
@@ -149,12 +149,12 @@ func (a *app) backfillRequest(flags *backfillFlags) (r trigger.BackfillRequest, 
 	if r.Until, err = parseTimeFlag("--until", flags.until); err != nil {
 		return r, err
 	}
-	if flags.parallel < 1 || flags.parallel > 100 {
-		return r, usageError(fmt.Errorf("--max-parallel takes 1 to 100, not %d", flags.parallel), "")
+	if r.MaxParallel < 1 || r.MaxParallel > 100 {
+		return r, usageError(fmt.Errorf("--max-parallel takes 1 to 100, not %d", r.MaxParallel), "")
 	}
 	if r.Until.IsZero() {
 		r.Until = a.sys.Now()
 	}
-	r.All, r.DryRun, r.MaxParallel, r.By = flags.all, flags.dryRun, flags.parallel, a.user()
+	r.By = a.user()
 	return r, nil
 }

@@ -5,14 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/fault"
-	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
@@ -79,8 +76,8 @@ func (a *app) needStore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(at.stateDir, workspace.StoreFile)); !errors.Is(err, fs.ErrNotExist) {
-		return nil // what else is wrong with it is told by whoever opens it
+	if exists(storePath(at)) {
+		return nil
 	}
 	project, err := a.loadProject(ctx)
 	if err != nil {

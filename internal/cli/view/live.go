@@ -132,10 +132,9 @@ func fit(rows []*row, room int) (shown []*row, left int) {
 
 // runStatusText is a run's status with the reason of a pause.
 func runStatusText(run runs.Run) string {
-	if run.Status == runs.RunPaused && run.Paused != "" {
-		return "paused (" + run.Paused + ")"
-	}
 	switch {
+	case run.Status == runs.RunPaused && run.Paused != "":
+		return "paused (" + run.Paused + ")"
 	case run.Undriven && run.Status == runs.RunWaiting:
 		return "waiting (not driven)"
 	case run.Undriven:
