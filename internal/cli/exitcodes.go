@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"syscall"
@@ -117,15 +118,11 @@ func exitCode(err error) int {
 	case errors.As(err, &loose):
 		return exitPlugin
 	case errors.As(err, &problem):
-		if code, ok := exitOfCode[problem.Code]; ok {
-			return code
-		}
+		return cmp.Or(exitOfCode[problem.Code], exitInternal)
 	case errors.As(err, &locked):
 		return exitLocked
 	case errors.As(err, &store):
-		if code, known := exitOfFault[store.Fault]; known {
-			return code
-		}
+		return cmp.Or(exitOfFault[store.Fault], exitInternal)
 	case errors.As(err, &gone):
 		return exitNoServer
 	case errors.As(err, &conflict):
@@ -140,22 +137,19 @@ func exitCode(err error) int {
 	return exitInternal
 }
 
+// exitOfStatus is the exit code of a run that has ended.
+var exitOfStatus = map[runs.Status]int{
+	runs.RunSucceeded: exitOK, runs.RunFailed: exitFailed, runs.RunCanceled: exitCanceled, runs.RunTimedOut: exitTimedOut,
+}
+
 // exitOfRun is the exit code of a command that followed a run to where it
 // stands now.
 func exitOfRun(run runs.Run) int {
-	switch run.Status {
-	case runs.RunSucceeded:
-		return exitOK
-	case runs.RunFailed:
-		return exitFailed
-	case runs.RunCanceled:
-		return exitCanceled
-	case runs.RunTimedOut:
-		return exitTimedOut
-	case runs.RunPaused:
-		if run.Paused == runs.PausedAuthRequired {
-			return exitLogin
-		}
+	if code, ok := exitOfStatus[run.Status]; ok {
+		return code
+	}
+	if run.Status == runs.RunPaused && run.Paused == runs.PausedAuthRequired {
+		return exitLogin
 	}
 	return exitWaiting
 }

@@ -110,15 +110,8 @@ func (a *app) nextFires(ctx context.Context, which string, flags *nextFlags) err
 			return
 		}
 		a.page(a.sys.Stdout).NextFires(a.sys.Stdout, page.Items, a.sys.Now())
-		a.note("time zone rules: %s", zoneRules(page.TZData))
+		a.note("time zone rules: %s", strings.TrimPrefix(page.Version+", "+page.Source, ", "))
 	})
-}
-
-func zoneRules(data web.TZData) string {
-	if data.Version == "" {
-		return data.Source
-	}
-	return data.Version + ", " + data.Source
 }
 
 func (a *app) readNext(ctx context.Context, which string, from time.Time, n int) (*nextPage, error) {

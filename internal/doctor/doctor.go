@@ -88,9 +88,13 @@ type Tester interface {
 func Examine(ctx context.Context, options Options) (Report, error) {
 	e := &examination{Options: options}
 	defer e.end()
+	nothing := func() bool { return true }
+	aFolder := func() bool { return !e.refused } // that others can't change
+	aProject := func() bool { return e.project != nil }
+	aStore := func() bool { return e.store != nil }
 	for _, look := range []struct {
 		check string // how it is called in findings
-		needs need
+		needs func() bool
 		at    func(ctx context.Context, check string)
 	}{
 		{"state folder", nothing, e.checkStrict},
@@ -116,7 +120,7 @@ func Examine(ctx context.Context, options Options) (Report, error) {
 		{"connection", aProject, e.checkConnections},
 		{"schedules", aStore, e.checkTriggers},
 	} {
-		if e.has(look.needs) {
+		if look.needs() {
 			look.at(ctx, look.check)
 		}
 		if err := ctx.Err(); err != nil {
@@ -125,28 +129,6 @@ func Examine(ctx context.Context, options Options) (Report, error) {
 	}
 	e.leave()
 	return e.report(), nil
-}
-
-// need is what a look needs, and is passed over without.
-type need int
-
-const (
-	nothing  need = iota
-	aFolder       // a state folder that others can't change: checkStrict tells why not
-	aProject      // a project file that can be read
-	aStore        // a store that can be used
-)
-
-func (e *examination) has(what need) bool {
-	switch what {
-	case aFolder:
-		return !e.refused
-	case aProject:
-		return e.project != nil
-	case aStore:
-		return e.store != nil
-	}
-	return true
 }
 
 // examination is one look at everything. Not safe for concurrent use.

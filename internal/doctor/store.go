@@ -72,10 +72,8 @@ func (e *examination) checkContents(ctx context.Context, check string) {
 	if paused := stats.Runs["paused"]; paused > 0 {
 		e.warn("runs", "", diag.Count(paused, "run")+" wait for somebody to resume them", "%s", diag.Command{"runs", "list", "--status", "paused"})
 	}
-	if e.owner == nil || !e.owner.Serve {
-		if open := stats.Runs["running"] + stats.Runs["waiting"] + stats.Runs["queued"]; open > 0 && e.owner == nil {
-			e.warn("runs", "", diag.Count(open, "run")+" have not ended, and no process drives them", "%s, or start %s, which goes on with all", diag.Command{"runs", "resume", "RUN"}, diag.Command{"serve"})
-		}
+	if open := stats.Runs["running"] + stats.Runs["waiting"] + stats.Runs["queued"]; open > 0 && e.owner == nil {
+		e.warn("runs", "", diag.Count(open, "run")+" have not ended, and no process drives them", "%s, or start %s, which goes on with all", diag.Command{"runs", "resume", "RUN"}, diag.Command{"serve"})
 	}
 }
 
