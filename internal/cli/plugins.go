@@ -33,7 +33,7 @@ func (a *app) pluginsCommand() *cobra.Command {
 			RunE:    a.onProject(a.listActions),
 		}),
 		// It stands here for the help alone: Run serves plugins before commands are built.
-		&cobra.Command{
+		{
 			Use: "serve NAME", Short: "Be a bundled plugin; the engine runs this", Args: exactArgs("NAME"),
 			RunE: func(_ *cobra.Command, args []string) error {
 				return usageError(fmt.Errorf("plugins serve %s takes no flags before it", args[0]), "type `flowrun plugins serve NAME`")
