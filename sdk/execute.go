@@ -17,15 +17,11 @@ const maxStack = 8 << 10
 // code, in whatever it is asked for, becomes the failure of this call; its
 // stack goes to the log.
 func (s *Server) execute(c *core, request *pluginv1.ExecuteRequest) (event *pluginv1.ExecuteEvent) {
-	defer func() {
-		text, stack, panicked := panicText(recover())
-		if !panicked {
-			return
-		}
+	defer onPanic(func(text, stack string) {
 		c.log(pluginv1.Log_ERROR, "the plugin panicked: "+text, []any{"stack", stack})
 		event = c.failed(&Error{Code: CodeInternal, Message: "the plugin panicked: " + text,
 			Hint: "this is a bug of the plugin; the log of the step has the place"})
-	}()
+	})
 	if c.action == nil {
 		missing := s.noAction(request.GetAction())
 		return c.failed(&Error{Code: CodeUnsupported, Message: missing.Summary, Hint: missing.Detail, Applied: NotApplied})
@@ -70,12 +66,11 @@ func (c *core) warnings(problems []Problem) []Problem {
 	return problems
 }
 
-// panicText describes a recovered value, if there was a panic.
-func panicText(recovered any) (text, stack string, panicked bool) {
-	if recovered == nil {
-		return "", "", false
+// onPanic is deferred: it tells of a panic, if there was one.
+func onPanic(tell func(text, stack string)) {
+	if recovered := recover(); recovered != nil {
+		tell(plain(cut(fmt.Sprint(recovered), 1024)), cut(string(debug.Stack()), maxStack))
 	}
-	return plain(cut(fmt.Sprint(recovered), 1024)), cut(string(debug.Stack()), maxStack), true
 }
 
 func (c *core) failed(e *Error) *pluginv1.ExecuteEvent {

@@ -29,11 +29,9 @@ func (s *Server) Reconcile(ctx context.Context, request *pluginv1.ReconcileReque
 }
 
 func (c *core) reconcile(input any, limit int) (response *pluginv1.ReconcileResponse) {
-	defer func() {
-		if text, _, panicked := panicText(recover()); panicked {
-			response = &pluginv1.ReconcileResponse{Note: c.masks.now().text("the plugin panicked: " + text)}
-		}
-	}()
+	defer onPanic(func(text, _ string) {
+		response = &pluginv1.ReconcileResponse{Note: c.masks.now().text("the plugin panicked: " + text)}
+	})
 	applied, output, note, err := c.action.reconcile.ask(c, c.conn.config, input)
 	if failed(err) {
 		return &pluginv1.ReconcileResponse{Note: c.masks.now().text(plain(cut(c.masks.now().text(asError(err).Error()), 1024)))}

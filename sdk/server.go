@@ -61,11 +61,9 @@ func (s *Server) Validate(_ context.Context, request *pluginv1.ValidateRequest) 
 	if a == nil {
 		return &pluginv1.ValidateResponse{Diagnostics: protoDiagnostics([]Problem{s.noAction(request.GetAction())})}, nil
 	}
-	defer func() {
-		if text, _, panicked := panicText(recover()); panicked {
-			response, err = nil, status.Errorf(codes.Internal, "validate %s: %s", a.name, text)
-		}
-	}()
+	defer onPanic(func(text, _ string) {
+		response, err = nil, status.Errorf(codes.Internal, "validate %s: %s", a.name, text)
+	})
 	unknown := []string(newUnknownSet(request.GetUnknown()))
 	input, problems := a.decode(request.GetInput().GetJson(), unknown)
 	response = &pluginv1.ValidateResponse{Diagnostics: protoDiagnostics(problems)}
@@ -93,11 +91,9 @@ func (s *Server) noAction(name string) Problem {
 // Connect opens or replaces a named connection. The same config hash again
 // changes nothing.
 func (s *Server) Connect(_ context.Context, request *pluginv1.ConnectRequest) (response *pluginv1.ConnectResponse, err error) {
-	defer func() {
-		if text, _, panicked := panicText(recover()); panicked {
-			response, err = nil, status.Errorf(codes.Internal, "connect: %s", text)
-		}
-	}()
+	defer onPanic(func(text, _ string) {
+		response, err = nil, status.Errorf(codes.Internal, "connect: %s", text)
+	})
 	name, hash := request.GetConnection(), request.GetConfigHash()
 	if open := s.connections.get(name); open != nil && hash != "" && open.hash == hash {
 		return &pluginv1.ConnectResponse{}, nil
@@ -112,11 +108,9 @@ func (s *Server) Connect(_ context.Context, request *pluginv1.ConnectRequest) (r
 // connection returns an open connection. A plugin whose config needs nothing
 // works without Connect.
 func (s *Server) connection(name string) (conn *connection, refused *Error) {
-	defer func() {
-		if text, _, panicked := panicText(recover()); panicked {
-			conn, refused = nil, &Error{Code: CodeInternal, Applied: NotApplied, Message: "open the connection: the plugin panicked: " + text}
-		}
-	}()
+	defer onPanic(func(text, _ string) {
+		conn, refused = nil, &Error{Code: CodeInternal, Applied: NotApplied, Message: "open the connection: the plugin panicked: " + text}
+	})
 	if open := s.connections.get(name); open != nil {
 		return open, nil
 	}
@@ -157,11 +151,9 @@ func (p *Plugin) tryConnection(c *core) (account string, failure *Error) {
 		c.notTried = true
 		return "", nil
 	}
-	defer func() {
-		if text, _, panicked := panicText(recover()); panicked {
-			failure = &Error{Code: CodeInternal, Message: text}
-		}
-	}()
+	defer onPanic(func(text, _ string) {
+		failure = &Error{Code: CodeInternal, Message: text}
+	})
 	account, err := p.check(c, c.conn.config)
 	if failed(err) {
 		return "", asError(err)

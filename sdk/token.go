@@ -193,11 +193,9 @@ func refreshSafely(ctx context.Context, lease *pluginv1.RefreshLease, fn func(co
 	if fn == nil {
 		return nil, AuthRequired("there is no valid token and no way to get one")
 	}
-	defer func() {
-		if text, _, panicked := panicText(recover()); panicked {
-			fresh, err = nil, &Error{Code: CodeInternal, Message: "refresh the token: the plugin panicked: " + text}
-		}
-	}()
+	defer onPanic(func(text, _ string) {
+		fresh, err = nil, &Error{Code: CodeInternal, Message: "refresh the token: the plugin panicked: " + text}
+	})
 	var stale *Token
 	if lease.GetStale() != nil {
 		stale = goToken(lease.GetStale())

@@ -13,19 +13,13 @@ func (s *Sim) word(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// synonyms answers GET /api/word/{word}/synonyms (D-08).
-func (s *Sim) synonyms(w http.ResponseWriter, r *http.Request) {
-	if e, ok := s.lookup(w, r); ok {
-		list := s.lexicon.related(e.synonyms, e.cx)
-		s.succeed(w, map[string]any{"word": e.word, "synonyms": list, "count": len(list)})
-	}
-}
-
-// antonyms answers GET /api/word/{word}/antonyms (D-09).
-func (s *Sim) antonyms(w http.ResponseWriter, r *http.Request) {
-	if e, ok := s.lookup(w, r); ok {
-		list := s.lexicon.related(e.antonyms, e.cx)
-		s.succeed(w, map[string]any{"word": e.word, "antonyms": list, "count": len(list)})
+// related answers GET /api/word/{word}/synonyms and antonyms (D-08, D-09).
+func (s *Sim) related(name string, of func(*entry) []string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if e, ok := s.lookup(w, r); ok {
+			list := s.lexicon.related(of(e), e.cx)
+			s.succeed(w, map[string]any{"word": e.word, name: list, "count": len(list)})
+		}
 	}
 }
 

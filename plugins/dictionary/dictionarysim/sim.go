@@ -46,8 +46,8 @@ func New(o Options) *Sim {
 func (s *Sim) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/word/{word}", s.word)
-	mux.HandleFunc("GET /api/word/{word}/synonyms", s.synonyms)
-	mux.HandleFunc("GET /api/word/{word}/antonyms", s.antonyms)
+	mux.HandleFunc("GET /api/word/{word}/synonyms", s.related("synonyms", func(e *entry) []string { return e.synonyms }))
+	mux.HandleFunc("GET /api/word/{word}/antonyms", s.related("antonyms", func(e *entry) []string { return e.antonyms }))
 	mux.HandleFunc("GET /api/abbr/{id}", s.abbr)
 	mux.HandleFunc("GET /api/letter/{letter}", s.letter)
 	mux.HandleFunc("GET /api/stats", s.stats)
