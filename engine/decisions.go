@@ -66,8 +66,8 @@ func (e *Engine) Decide(ctx context.Context, id, step string, act Act, request D
 	}
 	result := &DecideResult{Step: step}
 	ok, err := e.driver.Decide(ctx, id, request.Hold, func(m *interp.Machine, hold bool) (*journal.Event, error) {
-		made := decider{run: id, step: step, machine: m, request: request, hold: hold, result: result}
-		return made.event(act)
+		d := decider{run: id, step: step, machine: m, request: request, hold: hold, result: result}
+		return d.event(act)
 	})
 	if err != nil {
 		return nil, e.loadFault(id, err)

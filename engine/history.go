@@ -253,15 +253,15 @@ func (h *historian) ordered() {
 
 // live shows what holds calls back now, which no record tells yet.
 func (h *historian) live(steps []runs.Step) {
-	held := map[string]*runs.Step{}
+	waiting := map[string]*runs.Step{}
 	for i := range steps {
 		if steps[i].WaitSince != nil {
-			held[steps[i].Path] = &steps[i]
+			waiting[steps[i].Path] = &steps[i]
 		}
 	}
 	for _, at := range h.open {
 		span := &h.history.Spans[at]
-		step := held[span.Step]
+		step := waiting[span.Step]
 		if step == nil || span.Kind != SpanCall && span.Kind != SpanAsk {
 			continue
 		}

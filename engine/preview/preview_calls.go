@@ -115,11 +115,11 @@ type previewBucket struct {
 // count notes calls of an action at its rate limits. Of a connection that is not
 // known nothing can be said.
 func (v *previewer) count(action *plan.Action, connection string, calls bounds) {
-	found, err := v.project.LimitBuckets(action, connection)
+	limits, err := v.project.LimitBuckets(action, connection)
 	if err != nil {
 		return // the connection's own error tells
 	}
-	for _, b := range found {
+	for _, b := range limits {
 		if b.Spec.Requests <= 0 || b.Spec.Window <= 0 {
 			continue
 		}

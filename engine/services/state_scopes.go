@@ -58,16 +58,16 @@ func (s *Services) states(wanted stateScope) ([]PluginState, error) {
 	if err != nil {
 		return nil, err
 	}
-	quotas, found := s.options.Quotas, map[stateScope]*PluginState{}
+	quotas, byScope := s.options.Quotas, map[stateScope]*PluginState{}
 	for _, size := range sizes {
 		scope, ok := scopeOfRow(size.Key)
 		if !ok || wanted.Plugin != "" && scope.Plugin != wanted.Plugin || wanted.Name != "" && scope.Name != wanted.Name {
 			continue
 		}
-		state := found[scope]
+		state := byScope[scope]
 		if state == nil {
 			state = &PluginState{Plugin: scope.Plugin, Scope: scope.Name, MaxKeys: quotas.Of(quota.StateKeys), MaxBytes: quotas.Of(quota.State)}
-			found[scope] = state
+			byScope[scope] = state
 			if at, exists := s.lastUse(scope); exists {
 				state.UsedAt = &at
 			}
@@ -75,8 +75,8 @@ func (s *Services) states(wanted stateScope) ([]PluginState, error) {
 		state.Keys++
 		state.Bytes += size.Bytes
 	}
-	states := make([]PluginState, 0, len(found))
-	for _, state := range found {
+	states := make([]PluginState, 0, len(byScope))
+	for _, state := range byScope {
 		states = append(states, *state)
 	}
 	slices.SortFunc(states, func(a, b PluginState) int {

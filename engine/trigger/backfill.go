@@ -174,7 +174,7 @@ func (b *backfill) plan(slots []time.Time, now time.Time) (*BackfillResult, erro
 // told, and the others as these end. It sets the ids of the first in slots.
 func (b *backfill) start(ctx context.Context, slots []runs.Fire) error {
 	first := min(b.Parallel, len(slots))
-	kept := len(slots) > first && b.triggers.background.On()
+	resumable := len(slots) > first && b.triggers.background.On()
 	for i := range slots[:first] {
 		run, err := b.startSlot(ctx, slots[i])
 		if err != nil {
@@ -185,7 +185,7 @@ func (b *backfill) start(ctx context.Context, slots []runs.Fire) error {
 	if len(slots) == first {
 		return nil
 	}
-	if kept {
+	if resumable {
 		if err := store.PutJSON(b.triggers.store.KV(), backfillBucket, b.ID, b.backfillJob, nil); err != nil {
 			return b.triggers.fault(err)
 		}

@@ -37,9 +37,9 @@ func (tr *Triggers) eventOf(rev *inforce.Revision, t *plan.Trigger, key string, 
 	}
 	// The time is signed, so that the same signature has the same row.
 	row := fmt.Sprintf("%012d %s", sender.at.Unix(), requestIDOf("signature", rev.Name(), t.Name, sender.replay))
-	known, err := tr.signatureRow(row)
-	if err != nil || known != nil {
-		return eventOr(known, event), err
+	first, err := tr.signatureRow(row)
+	if err != nil || first != nil {
+		return eventOr(first, event), err
 	}
 	if t.Webhook.Dedupe == nil {
 		return event, nil // the signature is the event
@@ -51,8 +51,8 @@ func (tr *Triggers) eventOf(rev *inforce.Revision, t *plan.Trigger, key string, 
 	}
 	_, err = tr.store.KV().Put(signatureBucket, row, []byte(value), &absent)
 	if errors.Is(err, store.ErrConflict) { // another request was faster
-		known, err = tr.signatureRow(row)
-		return eventOr(known, event), err
+		first, err = tr.signatureRow(row)
+		return eventOr(first, event), err
 	}
 	return event, tr.fault(err)
 }

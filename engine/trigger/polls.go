@@ -47,14 +47,14 @@ func newPolls(now func() time.Time, after func(time.Duration) <-chan time.Time) 
 // lock holds a poll; unlock must be called.
 func (p *polls) lock(key string) (unlock func()) {
 	p.mu.Lock()
-	held := p.locks[key]
-	if held == nil {
-		held = &sync.Mutex{}
-		p.locks[key] = held
+	mutex := p.locks[key]
+	if mutex == nil {
+		mutex = &sync.Mutex{}
+		p.locks[key] = mutex
 	}
 	p.mu.Unlock()
-	held.Lock()
-	return held.Unlock
+	mutex.Lock()
+	return mutex.Unlock
 }
 
 // pollSource is where the loop finds its polls, and what makes them.

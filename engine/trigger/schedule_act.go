@@ -18,9 +18,9 @@ import (
 // PauseSchedule stops a schedule or poll from firing until it is resumed. One
 // that is paused already stays as it is. *UnknownError.
 func (tr *Triggers) PauseSchedule(ctx context.Context, id string, r PauseRequest) (*ScheduleItem, error) {
-	return tr.changeSchedule(ctx, id, func(found namedTrigger, _ *runs.TriggerState) error {
+	return tr.changeSchedule(ctx, id, func(target namedTrigger, _ *runs.TriggerState) error {
 		now := tr.config.Now()
-		_, err := tr.store.EditTriggerState(found.workflow(), found.trigger.Name, func(s *runs.TriggerState) {
+		_, err := tr.store.EditTriggerState(target.workflow(), target.trigger.Name, func(s *runs.TriggerState) {
 			if !s.Paused {
 				s.Paused, s.PausedAt, s.PausedBy, s.Reason = true, now, r.By, r.Reason
 			}
@@ -33,24 +33,24 @@ func (tr *Triggers) PauseSchedule(ctx context.Context, id string, r PauseRequest
 // the pause left out stays out, as a visible row. The failures in a row count from
 // 0 again. *UnknownError.
 func (tr *Triggers) ResumeSchedule(ctx context.Context, id string, r PauseRequest) (*ScheduleItem, error) {
-	return tr.changeSchedule(ctx, id, func(found namedTrigger, state *runs.TriggerState) error {
+	return tr.changeSchedule(ctx, id, func(target namedTrigger, state *runs.TriggerState) error {
 		now := tr.config.Now()
 		if !state.Paused && !state.Done.After(now) {
 			return nil
 		}
-		if found.trigger.Kind == plan.TriggerPoll {
-			return tr.store.PutFires(nil, found.workflow(), found.trigger.Name, func(s *runs.TriggerState) { resumed(s, now) })
+		if target.trigger.Kind == plan.TriggerPoll {
+			return tr.store.PutFires(nil, target.workflow(), target.trigger.Name, func(s *runs.TriggerState) { resumed(s, now) })
 		}
-		t, err := found.read()
+		t, err := target.read()
 		if err != nil {
 			return err
 		}
 		p := t.Resume(schedule.View{Now: now, Epoch: tr.scheduler.epoch, State: *state})
 		var rows []runs.Fire
 		for _, step := range p.Steps {
-			rows = append(rows, step.Fire(found.workflow(), found.trigger.Name, found.trigger.Kind, now))
+			rows = append(rows, step.Fire(target.workflow(), target.trigger.Name, target.trigger.Kind, now))
 		}
-		err = tr.store.PutFires(rows, found.workflow(), found.trigger.Name, func(s *runs.TriggerState) {
+		err = tr.store.PutFires(rows, target.workflow(), target.trigger.Name, func(s *runs.TriggerState) {
 			resumed(s, p.Done)
 			s.Hash, s.Epoch = t.Hash(), tr.scheduler.epoch
 		})
@@ -93,10 +93,10 @@ func (tr *Triggers) changeSchedule(ctx context.Context, id string, change func(t
 
 // scheduleState returns what is kept of a schedule, which may be nothing but its
 // name.
-func (tr *Triggers) scheduleState(found namedTrigger) (*runs.TriggerState, error) {
-	state, err := tr.store.TriggerState(found.workflow(), found.trigger.Name)
+func (tr *Triggers) scheduleState(target namedTrigger) (*runs.TriggerState, error) {
+	state, err := tr.store.TriggerState(target.workflow(), target.trigger.Name)
 	if state == nil {
-		state = &runs.TriggerState{Workflow: found.workflow(), Trigger: found.trigger.Name}
+		state = &runs.TriggerState{Workflow: target.workflow(), Trigger: target.trigger.Name}
 	}
 	return state, tr.fault(err)
 }
@@ -105,30 +105,30 @@ func (tr *Triggers) scheduleState(found namedTrigger) (*runs.TriggerState, error
 // its slots stay as they are. With At it is the run of that slot: a slot has one
 // run at most. A poll polls now. *UnknownError, *InputError, *ConflictError.
 func (tr *Triggers) TriggerSchedule(ctx context.Context, id string, r Request) (*runs.Run, error) {
-	found, err := scheduleIn(ctx, tr.revisions, id)
+	target, err := scheduleIn(ctx, tr.revisions, id)
 	if err != nil {
 		return nil, err
 	}
 	by := cmp.Or(r.By, "somebody")
-	if found.trigger.Kind == plan.TriggerPoll {
+	if target.trigger.Kind == plan.TriggerPoll {
 		if !r.At.IsZero() {
 			return nil, &fault.InputError{Input: "at", Message: "a poll has no slots: it can only poll now"}
 		}
-		runs, err := tr.pollNow(ctx, found.rev, found.trigger, by)
+		runs, err := tr.pollNow(ctx, target.rev, target.trigger, by)
 		if err != nil || len(runs) == 0 {
 			return nil, err
 		}
 		return tr.runs.Row(runs[0])
 	}
 	now := tr.config.Now().UTC().Round(0)
-	f := firing{rev: found.rev, trigger: found.trigger, at: cmp.Or(r.At.UTC(), now), by: by}
+	f := firing{rev: target.rev, trigger: target.trigger, at: cmp.Or(r.At.UTC(), now), by: by}
 	if r.RequestID != "" {
 		f.requestID, f.digest = "trigger/"+id+"/"+r.RequestID, r.Digest
 		if first, err := tr.runs.Requested(f.requestID, r.Digest, r.Replayed); first != nil || err != nil {
 			return first, err
 		}
 	}
-	if f.fire, err = tr.handFire(found, r, now); err != nil {
+	if f.fire, err = tr.handFire(target, r, now); err != nil {
 		return nil, err
 	}
 	run, existing, err := tr.startTriggered(ctx, f)
@@ -146,34 +146,34 @@ func (tr *Triggers) TriggerSchedule(ctx context.Context, id string, r Request) (
 
 // handFire is the row of a run that is started by hand. Without a slot of its own
 // it lies at the moment, and beside the slots of the clock.
-func (tr *Triggers) handFire(found namedTrigger, r Request, now time.Time) (*runs.Fire, error) {
+func (tr *Triggers) handFire(target namedTrigger, r Request, now time.Time) (*runs.Fire, error) {
 	fire := &runs.Fire{Slot: now, At: now}
 	if !r.At.IsZero() {
 		fire.Slot, fire.Backfill = r.At.UTC().Round(0), true
-		row, err := tr.store.Fire(found.workflow(), found.trigger.Name, fire.Slot)
+		row, err := tr.store.Fire(target.workflow(), target.trigger.Name, fire.Slot)
 		if err != nil {
 			return nil, tr.fault(err)
 		}
 		if row != nil && row.Run != "" {
-			return nil, slotConflict(found.id, fire.Slot, row.Run)
+			return nil, slotConflict(target.id, fire.Slot, row.Run)
 		}
 		return fire, nil
 	}
-	t, err := found.read()
+	t, err := target.read()
 	if err != nil {
 		return nil, err
 	}
-	slot, err := tr.freeSlot(found, t, now)
+	slot, err := tr.freeSlot(target, t, now)
 	fire.Slot = slot
 	return fire, err
 }
 
 // freeSlot returns the first moment from a time on that is no slot of the clock's
 // and has no fire.
-func (tr *Triggers) freeSlot(found namedTrigger, t *schedule.Trigger, at time.Time) (time.Time, error) {
+func (tr *Triggers) freeSlot(target namedTrigger, t *schedule.Trigger, at time.Time) (time.Time, error) {
 	for {
 		if slot, ok := t.Next(at.Add(-1)); !ok || !slot.Equal(at) {
-			row, err := tr.store.Fire(found.workflow(), found.trigger.Name, at)
+			row, err := tr.store.Fire(target.workflow(), target.trigger.Name, at)
 			if err != nil || row == nil {
 				return at, tr.fault(err)
 			}

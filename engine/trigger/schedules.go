@@ -143,13 +143,13 @@ func (tr *Triggers) Schedules(ctx context.Context) ([]ScheduleItem, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept, err := tr.store.TriggerStates()
+	stored, err := tr.store.TriggerStates()
 	if err != nil {
 		return nil, tr.fault(err)
 	}
-	states := make(map[string]*runs.TriggerState, len(kept))
-	for i := range kept {
-		states[runs.TriggerID(kept[i].Workflow, kept[i].Trigger)] = &kept[i]
+	states := make(map[string]*runs.TriggerState, len(stored))
+	for i := range stored {
+		states[runs.TriggerID(stored[i].Workflow, stored[i].Trigger)] = &stored[i]
 	}
 	items := make([]ScheduleItem, 0, len(triggers))
 	for _, n := range triggers {
@@ -209,17 +209,17 @@ func (tr *Triggers) scheduleItem(n namedTrigger, state *runs.TriggerState) (*Sch
 // NextFires returns the next n slots of a schedule after from (zero = now).
 // *UnknownError.
 func (tr *Triggers) NextFires(ctx context.Context, id string, from time.Time, n int) (*NextFires, error) {
-	found, err := scheduleIn(ctx, tr.revisions, id)
+	target, err := scheduleIn(ctx, tr.revisions, id)
 	if err != nil {
 		return nil, err
 	}
-	state, err := tr.store.TriggerState(found.workflow(), found.trigger.Name)
+	state, err := tr.store.TriggerState(target.workflow(), target.trigger.Name)
 	if err != nil {
 		return nil, tr.fault(err)
 	}
-	next, err := found.next(state, from, tr.config.Now(), n)
-	if at, ok := tr.nextPoll(found.workflow(), found.trigger.Name); ok && err == nil && found.trigger.Kind == plan.TriggerPoll && from.IsZero() {
-		next.put(polledFrom(at, found.trigger.Poll.Every, n))
+	next, err := target.next(state, from, tr.config.Now(), n)
+	if at, ok := tr.nextPoll(target.workflow(), target.trigger.Name); ok && err == nil && target.trigger.Kind == plan.TriggerPoll && from.IsZero() {
+		next.put(polledFrom(at, target.trigger.Poll.Every, n))
 	}
 	return next, err
 }

@@ -68,16 +68,16 @@ type Files interface {
 // indexes, what they refer to. It changes nothing. Faults are in the report; an
 // error says that it could not be checked: *LockedError, *StoreError.
 func CheckStore(ctx context.Context, files Files, c workspace.Config, path string) (*CheckReport, error) {
-	found, err := files.Check(ctx, path)
+	checked, err := files.Check(ctx, path)
 	if err != nil {
 		return nil, StoreError(path, filepath.Dir(path), err)
 	}
-	report := &CheckReport{Report: *found, Kernel: files.KernelWarning()}
+	report := &CheckReport{Report: *checked, Kernel: files.KernelWarning()}
 	report.Path, report.Problems = path, []store.Problem{}
 	if exists, same := compareSum(path); exists && !same {
 		report.Problems = append(report.Problems, store.Problem{Detail: "its content has another SHA-256 than " + filepath.Base(path) + ".sha256 says"})
 	}
-	report.Problems = append(report.Problems, found.Problems...)
+	report.Problems = append(report.Problems, checked.Problems...)
 	if len(report.Problems) > 0 {
 		report.Backup = NewestBackup(c.StateDir)
 	}

@@ -19,16 +19,16 @@ type LimitBucket struct {
 // LimitBuckets resolves the limits of a call. A rate of the connection replaces the
 // plugin's limiters and keeps the kind of the first.
 func (p *Workspace) LimitBuckets(action *plan.Action, connection string) ([]LimitBucket, error) {
-	found, err := p.Connection(action.Plugin, connection)
+	resolved, err := p.Connection(action.Plugin, connection)
 	if err != nil {
 		return nil, nil //nolint:nilerr // the call itself reports it, before anything is sent
 	}
 	var config map[string]json.RawMessage
-	if err := json.Unmarshal(found.Config, &config); err != nil {
+	if err := json.Unmarshal(resolved.Config, &config); err != nil {
 		return nil, fmt.Errorf("read config of connection %s: %w", connection, err)
 	}
-	if found.rate != "" {
-		spec, err := ratelimit.Parse(found.rate)
+	if resolved.rate != "" {
+		spec, err := ratelimit.Parse(resolved.rate)
 		if err != nil {
 			return nil, fmt.Errorf("rate of connection %s: %w", connection, err)
 		}

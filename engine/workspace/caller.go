@@ -53,11 +53,11 @@ func (p *Workspace) resolve(request *runs.Request) (pluginhost.Connection, error
 		}
 		request.Connection = name
 	}
-	found, err := p.Connection(plugin, request.Connection)
+	resolved, err := p.Connection(plugin, request.Connection)
 	if err != nil {
 		return pluginhost.Connection{}, err
 	}
-	return found.Connection, nil
+	return resolved.Connection, nil
 }
 
 // RefusedCall is the answer to a call that can't be sent.

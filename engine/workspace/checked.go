@@ -59,8 +59,8 @@ func (p *Workspace) Check(ctx context.Context, file string, src []byte) (*plan.W
 // the same plan. One that depends on other workflows is not: their files may change.
 func (p *Workspace) CheckedIn(ctx context.Context, file, dir string, src []byte) (*Checked, diag.List) {
 	key := keyOf(file, src)
-	if found := p.plans.lookup(key); found != nil {
-		return found, nil
+	if hit := p.plans.lookup(key); hit != nil {
+		return hit, nil
 	}
 	workflow, problems := p.checkAt(ctx, p.locate(file, dir), src)
 	if workflow == nil {

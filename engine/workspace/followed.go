@@ -88,10 +88,10 @@ const nameSettles = 2 * time.Second
 func (n *fileNames) of(path, file string, now time.Time) string {
 	seen := StampOf(path)
 	n.mu.Lock()
-	found, ok := n.names[path]
+	entry, ok := n.names[path]
 	n.mu.Unlock()
-	if ok && found.stamp.Same(seen) {
-		return found.name
+	if ok && entry.stamp.Same(seen) {
+		return entry.name
 	}
 	name := NameOfFile(file)
 	if src, err := ReadWorkflowFile(path); err == nil {

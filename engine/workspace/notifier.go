@@ -66,7 +66,7 @@ func (p *Workspace) notify(ctx context.Context, request runs.Request, sink runs.
 
 // NotifyTarget finds a target, with the secret of its address put in.
 func (p *Workspace) NotifyTarget(ctx context.Context, name string) (notify.Target, error) {
-	found, ok := p.file.NotifyTarget(name)
+	declared, ok := p.file.NotifyTarget(name)
 	if !ok {
 		var names []string
 		for _, target := range p.file.Notify {
@@ -78,11 +78,11 @@ func (p *Workspace) NotifyTarget(ctx context.Context, name string) (notify.Targe
 		}
 		return notify.Target{}, err
 	}
-	target := notify.Target{Name: found.Name, Webhook: found.Webhook, Command: slices.Clone(found.Command)}
-	if found.Secret == "" {
+	target := notify.Target{Name: declared.Name, Webhook: declared.Webhook, Command: slices.Clone(declared.Command)}
+	if declared.Secret == "" {
 		return target, nil
 	}
-	address, err := p.secretsOf(LiveNotify+name).Reveal(ctx, found.Secret)
+	address, err := p.secretsOf(LiveNotify+name).Reveal(ctx, declared.Secret)
 	if err != nil {
 		return notify.Target{}, fmt.Errorf("the webhook of %s: %w", name, err)
 	}

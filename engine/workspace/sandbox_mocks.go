@@ -107,8 +107,8 @@ func NewMockedCaller(p *Workspace, journal recordReader) mockedCaller {
 // Call gives the next answer of the step. One that has no more is a failure: the
 // call goes nowhere else.
 func (c mockedCaller) Call(ctx context.Context, request runs.Request, sink runs.Sink) runs.Answer {
-	found := c.project.answering(request.Workflow, request.Step)
-	if found == nil {
+	answers := c.project.answering(request.Workflow, request.Step)
+	if answers == nil {
 		return c.project.Call(ctx, request, sink)
 	}
 	if request.Timeout > 0 {
@@ -119,7 +119,7 @@ func (c mockedCaller) Call(ctx context.Context, request runs.Request, sink runs.
 	if refused := c.refused(ctx, request); refused != nil {
 		return runs.Answer{Failed: refused}
 	}
-	answer := c.take(ctx, found, request.RunID, request.Step, request.PageCursor)
+	answer := c.take(ctx, answers, request.RunID, request.Step, request.PageCursor)
 	if failed := answer.Failed; failed != nil {
 		own := *failed // the file's answer may serve many calls
 		own.Action, own.Step, own.Attempt = request.Action, request.Step, request.Attempt
@@ -148,11 +148,11 @@ func (c mockedCaller) refused(ctx context.Context, request runs.Request) *runs.E
 
 // AnswerChild answers a step that calls a sub-workflow.
 func (c mockedCaller) AnswerChild(ctx context.Context, parent runs.Run, start journal.ChildStart) *journal.Child {
-	found := c.project.answering(parent.Workflow, start.Step)
-	if found == nil {
+	answers := c.project.answering(parent.Workflow, start.Step)
+	if answers == nil {
 		return nil
 	}
-	answer := c.take(ctx, found, parent.ID, start.Step, "")
+	answer := c.take(ctx, answers, parent.ID, start.Step, "")
 	end := &journal.Child{RunID: start.RunID, Attempt: 1, Failed: answer.Failed}
 	switch {
 	case answer.Completed != nil:

@@ -61,12 +61,12 @@ func (c *catalog) Workflow(ctx context.Context, uses string) (string, *plan.Work
 		return "", nil, &check.WorkflowFault{Code: check.CodeWorkflowFile, Message: "`" + uses + "` is relative to a file that is not known here"}
 	}
 	target := filepath.Join(filepath.Dir(at.path), filepath.FromSlash(uses))
-	found, ok := at.subflows[target]
+	child, ok := at.subflows[target]
 	if !ok {
-		found = c.subflow(ctx, uses, target)
-		at.subflows[target] = found
+		child = c.subflow(ctx, uses, target)
+		at.subflows[target] = child
 	}
-	return found.name, found.workflow, found.fault
+	return child.name, child.workflow, child.fault
 }
 
 func (c *catalog) subflow(ctx context.Context, uses, target string) subflow {

@@ -292,11 +292,11 @@ func (p *Workspace) Action(name string) (*plan.Action, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, ok := description.Action(action)
+	result, ok := description.Action(action)
 	if !ok {
 		return nil, fmt.Errorf("plugin %s has no action %s", plugin, action)
 	}
-	return found, nil
+	return result, nil
 }
 
 func relative(dir, path string) string {
