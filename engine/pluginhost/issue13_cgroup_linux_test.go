@@ -287,8 +287,8 @@ func TestIssue13_04_TheCauseOfAnEndIsTold(t *testing.T) {
 			}
 		}
 		r := &processRunner{
-			group: cgroup.At(dir), limits: Limits{Memory: 256 * mebibyte, Processes: 8}, reaped: true,
-			output: newOutput(w.host.options, w.host.gate, "evil"),
+			process: &process{group: cgroup.At(dir), output: newOutput(w.host.options, w.host.gate, "evil")},
+			limits:  Limits{Memory: 256 * mebibyte, Processes: 8}, reaped: true,
 		}
 		r.blame()
 		if got := r.ending(); !strings.HasPrefix(got, c.says) || r.wasKilled() != c.killed {

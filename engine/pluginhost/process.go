@@ -140,25 +140,25 @@ func (p *process) prepare() error {
 	if p.group, err = h.makeGroup(p.unit.source.Name, base64.RawURLEncoding.EncodeToString(id[4:10])); err != nil {
 		return err
 	}
-	p.runner = &processRunner{
-		path: p.exe.path, code: p.code, args: p.exe.args, dir: p.folders.home, roots: []string{p.folders.socket, p.folders.tmp},
-		spawn: h.spawn, rules: rules, group: p.group, limits: h.options.Limits, table: &h.table, token: p.token, mark: p.mark, output: p.output, exited: make(chan struct{}),
-		started: func(pid int) {
-			if err := h.pids.add(p, pid, h.options.Now()); err != nil {
-				h.options.Log.Warn("plugin process not recorded", "plugin", p.unit.source.Name, "error", err)
-			}
-			p.services.belongTo(pid)
-			if h.isClosed() {
-				p.runner.killGroup() // Close came before there was a process to kill
-			}
-		},
-	}
-	if p.runner.rules != nil {
-		p.runner.rules.Pass = max(binary.NativeEndian.Uint32(id[10:]), 1)
-		p.runner.pass, p.runner.rules.IntoGroup = p.runner.rules.Pass, p.group != nil
+	p.runner = &processRunner{process: p, held: rules, limits: h.options.Limits, exited: make(chan struct{})}
+	if rules != nil {
+		rules.Pass, rules.IntoGroup = max(binary.NativeEndian.Uint32(id[10:]), 1), p.group != nil
+		p.runner.pass = rules.Pass
 	}
 	p.client = goplugin.NewClient(p.clientConfig())
 	return nil
+}
+
+// started is told of the process as soon as it exists.
+func (p *process) started(pid int) {
+	h := p.unit.host
+	if err := h.pids.add(p, pid, h.options.Now()); err != nil {
+		h.options.Log.Warn("plugin process not recorded", "plugin", p.unit.source.Name, "error", err)
+	}
+	p.services.belongTo(pid)
+	if h.isClosed() {
+		p.runner.killGroup() // Close came before there was a process to kill
+	}
 }
 
 func (p *process) clientConfig() *goplugin.ClientConfig {

@@ -99,7 +99,7 @@ func (h *Host) makeGroup(plugin, id string) (*cgroup.Group, error) {
 // crowd lists what a plugin has started: all of its group, however it left its tree.
 func (r *processRunner) crowd(pid int, now time.Time) []int {
 	if r.group == nil {
-		return family(pid, r.table.read(now))
+		return family(pid, r.unit.host.table.read(now))
 	}
 	return slices.DeleteFunc(r.group.Processes(), func(other int) bool { return other == pid })
 }

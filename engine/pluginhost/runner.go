@@ -18,7 +18,6 @@ import (
 
 	goplugin "github.com/hashicorp/go-plugin/runner"
 
-	"github.com/flowrun/flowrun/engine/pluginhost/cgroup"
 	"github.com/flowrun/flowrun/engine/pluginhost/confine"
 )
 
@@ -30,22 +29,11 @@ const drainTime = time.Second
 // a lifeline on stdin, a clean environment. It gives go-plugin the handshake
 // line alone; all other output goes to output.
 type processRunner struct {
-	path    string
-	code    *code // what is executed
-	args    []string
-	env     []string
-	dir     string
-	roots   []string // folders in which the plugin's socket may lie
-	spawn   *spawner
-	rules   *confine.Rules // what the process may do; nil = whatever its user may
-	pass    uint32         // of its group (confine.Group)
-	group   *cgroup.Group  // that it starts in; nil = that of the host
-	limits  Limits
-	table   *processTable // of the host
-	token   string        // the launch token
-	mark    string        // is in the environment of what the process starts
-	output  *output
-	started func(pid int) // called as soon as the process exists
+	*process
+	env    []string
+	held   *confine.Rules // what the process may do; nil = whatever its user may
+	pass   uint32         // of its group (confine.Group)
+	limits Limits
 
 	cmd      *exec.Cmd
 	lifeline *os.File // write end of the plugin's stdin
@@ -108,20 +96,20 @@ func (r *processRunner) Start(context.Context) error {
 		return err
 	}
 	defer closeFiles(token)
-	path := r.path
+	path := r.exe.path
 	if executesFiles {
 		path = codePath(codeDescriptor)
 	}
 	r.cmd = &exec.Cmd{
-		Path: path, Args: append([]string{r.path}, r.args...), Env: r.env, Dir: r.dir,
+		Path: path, Args: append([]string{r.exe.path}, r.exe.args...), Env: r.env, Dir: r.folders.home,
 		Stdin: p.stdinR, Stdout: p.stdoutW, Stderr: p.stderrW, ExtraFiles: []*os.File{token, r.code.file},
 		SysProcAttr: processAttributes(r.pass, r.group.Folder()),
 	}
-	ended, err := r.spawn.start(r.cmd, r.rules)
+	ended, err := r.unit.host.spawn.start(r.cmd, r.held)
 	closeFiles(r.group.Folder())
 	if err != nil {
 		p.close()
-		return fmt.Errorf("start %s: %w", r.path, cause(err))
+		return fmt.Errorf("start %s: %w", r.exe.path, cause(err))
 	}
 	closeFiles(p.stdinR, p.stdoutW, p.stderrW)
 	pid := r.cmd.Process.Pid
@@ -139,7 +127,6 @@ func (r *processRunner) Start(context.Context) error {
 	}
 	var line *io.PipeWriter
 	r.stdout, line = io.Pipe()
-	r.exited = make(chan struct{})
 	go r.supervise(p, line, ended, untie)
 	return nil
 }
@@ -272,7 +259,7 @@ func (r *processRunner) Stdout() io.ReadCloser { return r.stdout }
 func (r *processRunner) Stderr() io.ReadCloser { return io.NopCloser(strings.NewReader("")) }
 
 // Name returns the executable's path.
-func (r *processRunner) Name() string { return r.path }
+func (r *processRunner) Name() string { return r.exe.path }
 
 // ID returns the pid, "" before the start.
 func (r *processRunner) ID() string {
@@ -294,7 +281,7 @@ func (r *processRunner) PluginToHost(network, address string) (string, string, e
 		return "", "", fmt.Errorf("it listens on %s; only unix sockets are accepted", network)
 	}
 	folder := filepath.Dir(filepath.Clean(address))
-	for _, root := range r.roots {
+	for _, root := range []string{r.folders.socket, r.folders.tmp} {
 		if folder == root || strings.HasPrefix(folder, root+string(filepath.Separator)) {
 			return network, address, nil
 		}

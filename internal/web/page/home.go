@@ -135,18 +135,15 @@ const mostCuts = 5
 
 // cutHistories are the workflows whose history is shorter than it should be.
 func (data *homeData) cutHistories(cuts []upkeep.HistoryCut) {
-	for i, cut := range cuts {
-		found := attention{
-			Tone: "calm", Icon: "clock", URL: workflowURL(cut.Workflow), Text: "the history of " + cut.Workflow + " is cut",
-			Note: fmt.Sprintf("runs before %s are gone, earlier than retention.keep says: retention.%s is %d", cut.UpTo.Format(time.DateTime), cut.By, cut.Limit), rank: 5,
-		}
-		if i == mostCuts {
-			found.Text, found.Note, found.URL = fmt.Sprintf("the histories of %s more are cut", plural(len(cuts)-i, "workflow")), "`flowrun doctor` names them", "/system"
-		}
-		data.Attention = append(data.Attention, found)
-		if i == mostCuts {
-			return
-		}
+	add := func(url, text, note string) {
+		data.Attention = append(data.Attention, attention{Tone: "calm", Icon: "clock", URL: url, Text: text, Note: note, rank: 5})
+	}
+	for _, cut := range cuts[:min(len(cuts), mostCuts)] {
+		add(workflowURL(cut.Workflow), "the history of "+cut.Workflow+" is cut",
+			fmt.Sprintf("runs before %s are gone, earlier than retention.keep says: retention.%s is %d", cut.UpTo.Format(time.DateTime), cut.By, cut.Limit))
+	}
+	if more := len(cuts) - mostCuts; more > 0 {
+		add("/system", fmt.Sprintf("the histories of %s more are cut", plural(more, "workflow")), "`flowrun doctor` names them")
 	}
 }
 

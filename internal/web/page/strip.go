@@ -142,18 +142,14 @@ func (s *strip) SVG() template.HTML {
 	return template.HTML(b.String()) //nolint:gosec // texts are escaped
 }
 
+// markClasses are the classes of marks that are of no status.
+var markClasses = map[string]string{"coming": "coming", "skipped": "missed", "ran": "t-ok"}
+
 // shapes tell the kinds apart without their colours.
 func (s *strip) mark(b *strings.Builder, m slotMark) {
-	class := "t-" + toneOf(m.kind)
-	switch {
-	case m.kind == "coming" && m.paused:
-		class = "coming off"
-	case m.kind == "coming":
-		class = "coming"
-	case m.kind == "skipped":
-		class = "missed"
-	case m.kind == "ran":
-		class = "t-ok"
+	class := cmp.Or(markClasses[m.kind], "t-"+toneOf(m.kind))
+	if m.paused {
+		class += " off"
 	}
 	from, to := s.place(m.from), s.place(m.to)
 	fmt.Fprintf(b, `<g class="%s">`, class)
