@@ -107,7 +107,7 @@ func newAction[C, I, O any](effect pluginv1.Effect, name, doc string, fn func(*C
 
 // finish derives the action's schemas and checks its declarations.
 func (a *action) finish(p *Plugin) {
-	if !nameGrammar.MatchString(a.name) {
+	if !nameGrammar().MatchString(a.name) {
 		p.failf("action name %q: use lower-case letters, digits and _", a.name)
 	}
 	var err error

@@ -4,12 +4,17 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"sync"
 	"time"
 )
 
 var (
-	uuidGrammar     = regexp.MustCompile(`^[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$`)
-	durationGrammar = regexp.MustCompile(`^(?:(?:[0-9]+(?:ms|s|m|h|d))+|P(?:[0-9]+W|(?:[0-9]+D)?(?:T(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+(?:\.[0-9]+)?S)?)?))$`)
+	uuidGrammar = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$`)
+	})
+	durationGrammar = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?:(?:[0-9]+(?:ms|s|m|h|d))+|P(?:[0-9]+W|(?:[0-9]+D)?(?:T(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+(?:\.[0-9]+)?S)?)?))$`)
+	})
 )
 
 // formats are what texts of a format must be, in words for people. Formats that are
@@ -20,12 +25,12 @@ var formats = map[string]struct {
 }{
 	"date-time": {isTime(time.RFC3339Nano), "must be a time such as 2026-01-31T09:00:00Z"},
 	"date":      {isTime(time.DateOnly), "must be a date such as 2026-01-31"},
-	"duration":  {func(text string) bool { return durationGrammar.MatchString(text) && text != "P" }, "must be a duration such as 30s, 6h or PT20M"},
+	"duration":  {func(text string) bool { return durationGrammar().MatchString(text) && text != "P" }, "must be a duration such as 30s, 6h or PT20M"},
 	"uri":       {isAbsoluteURL, "must be an absolute URL"},
 	"url":       {isAbsoluteURL, "must be an absolute URL"},
 	"ipv4":      {func(text string) bool { return addressOf(text).Is4() }, "must be an IPv4 address"},
 	"ipv6":      {func(text string) bool { a := addressOf(text); return a.Is6() && a.Zone() == "" }, "must be an IPv6 address"},
-	"uuid":      {uuidGrammar.MatchString, "must be a UUID"},
+	"uuid":      {uuidGrammar().MatchString, "must be a UUID"},
 }
 
 // checkFormat returns what is wrong with a text of a format, or "".

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -145,9 +146,11 @@ func reasonOf(object map[string]any) string {
 }
 
 var (
-	hiddenParts = regexp.MustCompile(`(?is)<!--.*?(-->|$)|<(script|style|head)\b.*?(</(script|style|head)\s*>|$)`)
-	titlePart   = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
-	tagPart     = regexp.MustCompile(`(?s)<[!/?a-zA-Z][^>]*(>|$)`)
+	hiddenParts = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?is)<!--.*?(-->|$)|<(script|style|head)\b.*?(</(script|style|head)\s*>|$)`)
+	})
+	titlePart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`) })
+	tagPart   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)<[!/?a-zA-Z][^>]*(>|$)`) })
 )
 
 // plainWords is the start of a body that is no JSON error: a text, or what a page
@@ -175,10 +178,10 @@ func (r *Response) plainWords() string {
 // pageText is what a page of HTML shows: its title and its text.
 func pageText(page string) string {
 	title := ""
-	if m := titlePart.FindStringSubmatch(page); m != nil {
+	if m := titlePart().FindStringSubmatch(page); m != nil {
 		title = m[1]
 	}
-	text := tagPart.ReplaceAllString(hiddenParts.ReplaceAllString(page, " "), " ")
+	text := tagPart().ReplaceAllString(hiddenParts().ReplaceAllString(page, " "), " ")
 	title, text = strings.TrimSpace(html.UnescapeString(title)), strings.TrimSpace(html.UnescapeString(text))
 	if title == "" || strings.HasPrefix(text, title) {
 		return text

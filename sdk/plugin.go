@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
@@ -15,7 +16,7 @@ import (
 // sdkVersion is what Describe reports: which SDK made the plugin.
 const sdkVersion = "go/0.1.0"
 
-var nameGrammar = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+var nameGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`) })
 
 // Plugin is a plugin under construction and then its description. It is
 // immutable once New returned and safe for concurrent use.
@@ -53,7 +54,7 @@ func (f partFunc) addTo(p *Plugin) { f(p) }
 // name) are kept for Err and refused by Serve.
 func New(name, version, doc string, parts ...Part) *Plugin {
 	p := &Plugin{name: name, version: version, doc: doc, grants: &pluginv1.Grants{}}
-	if !nameGrammar.MatchString(name) {
+	if !nameGrammar().MatchString(name) {
 		p.failf("plugin name %q: use lower-case letters, digits and _", name)
 	}
 	if version == "" {
@@ -245,7 +246,7 @@ func Limit(name string, requests int, window time.Duration, opts ...LimitOption)
 		switch {
 		case p.hasLimiter(name):
 			p.failf("limiter %q is declared twice", name)
-		case !nameGrammar.MatchString(name):
+		case !nameGrammar().MatchString(name):
 			p.failf("limiter name %q: use lower-case letters, digits and _", name)
 		case requests < 0 || requests > 0 && window <= 0 || requests == 0 && l.MaxConcurrent == 0:
 			p.failf("limiter %q: %d requests in %s is no limit", name, requests, window)

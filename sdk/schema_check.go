@@ -10,12 +10,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
 var (
-	integerGrammar = regexp.MustCompile(`^-?(?:0|[1-9][0-9]*)$`)
-	numberGrammar  = regexp.MustCompile(`^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$`)
+	integerGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(?:0|[1-9][0-9]*)$`) })
+	numberGrammar  = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$`)
+	})
 )
 
 // checker compares a document with a schema and collects every problem.
@@ -191,7 +194,7 @@ func (s *schema) allows(v any) bool {
 	case string:
 		return s.takes("string")
 	case json.Number:
-		return s.takes("number") || s.takes("integer") && integerGrammar.MatchString(typed.String())
+		return s.takes("number") || s.takes("integer") && integerGrammar().MatchString(typed.String())
 	case []any:
 		return s.takes("array")
 	}

@@ -85,7 +85,7 @@ func (s *schema) applyBounds(tag reflect.StructTag) error {
 			continue
 		}
 		if s.is("integer") || s.is("number") {
-			if !numberGrammar.MatchString(text) {
+			if !numberGrammar().MatchString(text) {
 				return fmt.Errorf("tag %s:%q is no number", bound.tag, text)
 			}
 			*bound.number = json.Number(text)

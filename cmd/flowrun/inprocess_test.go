@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -42,6 +43,20 @@ func inScript(ts *testscript.TestScript, stdin io.Reader, args []string) (code i
 	ts.Check(err)
 	return code, stdout, stderr
 }
+
+// described is what flowrun knows of its bundled plugins after its first command, which
+// is one for all scripts.
+var described = sync.OnceValues(func() (*testcommand.Described, error) {
+	executable, err := exec.LookPath("flowrun")
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(suiteDir, "described")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return testcommand.Command{Executable: executable, User: "ann", Environ: []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}}.Describe(dir)
+})
 
 // variables is the key of the names of all variables that a script may have.
 type variables struct{}

@@ -66,7 +66,11 @@ func TestScripts(t *testing.T) {
 						env.Setenv("THINGS", things())
 					}
 					env.Values[variables{}] = withNamesOf(env.Vars, set)
-					return nil
+					plugins, err := described()
+					if err != nil {
+						return err
+					}
+					return plugins.Project(env.WorkDir)
 				},
 			})
 		})

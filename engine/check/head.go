@@ -5,6 +5,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
@@ -16,8 +17,8 @@ import (
 const defaultRunTimeout = 24 * time.Hour
 
 var (
-	namePattern  = regexp.MustCompile(spec.NamePattern)
-	fieldPattern = regexp.MustCompile(spec.FieldPattern)
+	namePattern  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(spec.NamePattern) })
+	fieldPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(spec.FieldPattern) })
 )
 
 const (
@@ -48,7 +49,7 @@ func (c *checker) name() string {
 	}
 	if c.static(node) {
 		switch {
-		case !namePattern.MatchString(node.Text):
+		case !namePattern().MatchString(node.Text):
 			c.errorAt(node.Pos, CodeName, "`%s` is not a name for a workflow", node.Text).Hint = diag.Say(nameHint)
 		case len([]rune(node.Text)) > spec.MaxName:
 			c.errorAt(node.Pos, CodeName, "the name is longer than %d characters", spec.MaxName)
@@ -64,7 +65,7 @@ func (c *checker) labels() {
 	c.plan.Labels = map[string]string{}
 	for _, pair := range c.tree.Labels.Pairs {
 		key := pair.Key.Text
-		if !namePattern.MatchString(key) || len([]rune(key)) > spec.MaxName {
+		if !namePattern().MatchString(key) || len([]rune(key)) > spec.MaxName {
 			c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for a label", key).Hint = diag.Say(nameHint)
 		}
 		if !c.scalar(pair.Value, "a label's text") {

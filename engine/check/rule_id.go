@@ -3,12 +3,13 @@ package check
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/spec"
 )
 
-var idPattern = regexp.MustCompile(spec.IDPattern)
+var idPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(spec.IDPattern) })
 
 // writtenIDs takes the ids that authors wrote. They are unique in the file.
 func (c *checker) writtenIDs(l *list) {
@@ -24,10 +25,10 @@ func (c *checker) writtenIDs(l *list) {
 
 func (c *checker) writtenID(s *step, node *spec.Node) {
 	id := node.Text
-	if !idPattern.MatchString(id) {
+	if !idPattern().MatchString(id) {
 		problem := c.errorAt(node.Pos, CodeID, "`%s` is not an id", id)
 		problem.Hint = diag.Say("an id starts with a small letter and has small letters, digits and `_`")
-		if fixed := strings.ReplaceAll(strings.ToLower(id), "-", "_"); idPattern.MatchString(fixed) {
+		if fixed := strings.ReplaceAll(strings.ToLower(id), "-", "_"); idPattern().MatchString(fixed) {
 			problem.Hint = diag.Say("write `" + fixed + "`: small letters, digits and `_`")
 		}
 	}
@@ -49,7 +50,7 @@ func (c *checker) defaultIDs(l *list) {
 		if s.id == "" && !s.src.Written("id") && s.src.Uses != nil {
 			name := s.src.Uses.Text
 			name = strings.ReplaceAll(name[strings.LastIndex(name, ".")+1:], "-", "_")
-			if _, taken := c.byID[name]; !taken && idPattern.MatchString(name) {
+			if _, taken := c.byID[name]; !taken && idPattern().MatchString(name) {
 				s.id = name
 				c.byID[name] = s
 			}

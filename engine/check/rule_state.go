@@ -31,7 +31,7 @@ func (c *checker) stateSchema() {
 	var names []string
 	for _, pair := range c.tree.State.Pairs {
 		name := pair.Key.Text
-		if !fieldPattern.MatchString(name) {
+		if !fieldPattern().MatchString(name) {
 			c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for a state value", name).Hint = diag.Say(fieldHint)
 			r.bad = true
 		}
@@ -153,7 +153,7 @@ func (c *checker) cursorName(s *step, key *spec.Key, node *spec.Node) {
 	name := node.Text
 	first, taken := c.memory.cursors[name]
 	switch {
-	case !namePattern.MatchString(name) || len([]rune(name)) > key.MaxRunes:
+	case !namePattern().MatchString(name) || len([]rune(name)) > key.MaxRunes:
 		c.errorAt(node.Pos, CodeCursorName, "`%s` is not a name for a cursor", name).Hint = diag.Say(nameHint)
 	case taken:
 		problem := c.errorAt(node.Pos, CodeCursorName, "two steps have the cursor `%s`", name)

@@ -2,6 +2,7 @@ package check
 
 import (
 	"regexp"
+	"sync"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -10,7 +11,7 @@ import (
 )
 
 // headerPattern is a header's name (RFC 9110).
-var headerPattern = regexp.MustCompile(spec.HeaderPattern)
+var headerPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(spec.HeaderPattern) })
 
 // webhook checks a trigger that a request fires.
 func (t *trigger) webhook(node *spec.Node) {
@@ -102,7 +103,7 @@ func (c *checker) header(key *spec.Key, node *spec.Node, place *string) {
 	if !c.scalar(node, key.What) {
 		return
 	}
-	if !headerPattern.MatchString(node.Text) {
+	if !headerPattern().MatchString(node.Text) {
 		c.errorAt(node.Pos, CodeName, "`%s` is not the name of a header", node.Text).Hint = diag.Say("write one such as X-Signature")
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -22,9 +23,9 @@ const (
 )
 
 var (
-	whole = regexp.MustCompile(Pattern)
-	finer = regexp.MustCompile(`^` + isoHead + `+` + isoTail + `$`)
-	part  = regexp.MustCompile(`([0-9]+)(?:\.([0-9]+))?(ms|[smhdWDHMS])`)
+	whole = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(Pattern) })
+	finer = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + isoHead + `+` + isoTail + `$`) })
+	part  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([0-9]+)(?:\.([0-9]+))?(ms|[smhdWDHMS])`) })
 )
 
 // Parse reads a duration as an author writes it: greater than 0; a bare number is refused. The error is one sentence for the author, with the
@@ -58,14 +59,14 @@ func Hint(text string) string {
 // magnitude adds the parts up.
 func magnitude(text string) (time.Duration, error) {
 	switch {
-	case whole.MatchString(text):
-	case finer.MatchString(text):
+	case whole().MatchString(text):
+	case finer().MatchString(text):
 		return 0, fmt.Errorf("%s is finer than a nanosecond; write at most nine digits behind the point", Quote(text))
 	default:
 		return 0, fmt.Errorf("%s is not a duration; write 30s, 6h, 7d or PT20M", Quote(text))
 	}
 	total := time.Duration(0)
-	for _, found := range part.FindAllStringSubmatch(text, -1) {
+	for _, found := range part().FindAllStringSubmatch(text, -1) {
 		size := unit(found[3])
 		n, err := strconv.ParseInt(found[1], 10, 64)
 		if err != nil || n > math.MaxInt64/int64(size) || total > math.MaxInt64-time.Duration(n)*size {

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/schema"
@@ -126,7 +127,7 @@ func firstOccurrence(t time.Time) time.Time {
 	return t
 }
 
-var amountPart = regexp.MustCompile(`^([0-9]{1,9})(ms|mo|y|w|d|h|m|s)`)
+var amountPart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9]{1,9})(ms|mo|y|w|d|h|m|s)`) })
 
 // addTime moves a time by an amount such as "-1mo2d".
 func addTime(t time.Time, amount string) (time.Time, error) {
@@ -142,7 +143,7 @@ func addTime(t time.Time, amount string) (time.Time, error) {
 	}
 	months, days, exact := 0, 0, time.Duration(0)
 	for rest != "" {
-		part := amountPart.FindStringSubmatch(rest)
+		part := amountPart().FindStringSubmatch(rest)
 		if part == nil {
 			return t, notAmount(amount)
 		}

@@ -3,6 +3,7 @@ package eval
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
@@ -12,11 +13,13 @@ import (
 // The signs of other products' layouts: those of strftime, and the letters that
 // Java, moment and most spreadsheets share.
 var (
-	percentSign = regexp.MustCompile(`%[-_0^#EO]?[a-zA-Z%]`)
-	letterRun   = regexp.MustCompile(`[A-Za-z]+`)
-	letterSigns = regexp.MustCompile(`YYYY|yyyy|YY|yy|MMMM|MMM|MM|M|DD|dddd|ddd|dd|D|d|EEEE|EEE|HH|H|hh|h|mm|m|ss|s|SSSSSS|SSS|A|a|T|ZZ|Z|XXX`)
-	certainSign = regexp.MustCompile(`YYYY|yyyy|YY|yy|MM|DD|dd|HH|hh|mm|ss`)
-	quotedPart  = regexp.MustCompile(`'([^']*)'|\[([^\]]*)\]`)
+	percentSign = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%[-_0^#EO]?[a-zA-Z%]`) })
+	letterRun   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Za-z]+`) })
+	letterSigns = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`YYYY|yyyy|YY|yy|MMMM|MMM|MM|M|DD|dddd|ddd|dd|D|d|EEEE|EEE|HH|H|hh|h|mm|m|ss|s|SSSSSS|SSS|A|a|T|ZZ|Z|XXX`)
+	})
+	certainSign = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`YYYY|yyyy|YY|yy|MM|DD|dd|HH|hh|mm|ss`) })
+	quotedPart  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`'([^']*)'|\[([^\]]*)\]`) })
 )
 
 func percentLayouts() map[string]string {
@@ -39,12 +42,12 @@ func letterLayouts() map[string]string {
 // stands for itself here, and the layout in the way of the language; "" where that
 // can't be said. The sign is "" where there is none.
 func foreignLayout(layout string) (sign, translated string) {
-	if sign = percentSign.FindString(layout); sign != "" {
+	if sign = percentSign().FindString(layout); sign != "" {
 		return sign, translatedPercents(layout)
 	}
-	bare := quotedPart.ReplaceAllString(layout, "")
-	for _, run := range letterRun.FindAllString(bare, -1) {
-		if certain := certainSign.FindString(run); certain != "" && isSigns(run) {
+	bare := quotedPart().ReplaceAllString(layout, "")
+	for _, run := range letterRun().FindAllString(bare, -1) {
+		if certain := certainSign().FindString(run); certain != "" && isSigns(run) {
 			return certain, translatedLetters(layout)
 		}
 	}
@@ -53,7 +56,7 @@ func foreignLayout(layout string) (sign, translated string) {
 
 func translatedPercents(layout string) string {
 	known, sure := percentLayouts(), true
-	translated := percentSign.ReplaceAllStringFunc(layout, func(sign string) string {
+	translated := percentSign().ReplaceAllStringFunc(layout, func(sign string) string {
 		part, ok := known[sign[len(sign)-1:]]
 		sure = sure && ok
 		return part
@@ -65,21 +68,21 @@ func translatedPercents(layout string) string {
 }
 
 // isSigns reports whether a run of letters is made of signs alone.
-func isSigns(run string) bool { return letterSigns.ReplaceAllString(run, "") == "" }
+func isSigns(run string) bool { return letterSigns().ReplaceAllString(run, "") == "" }
 
 func translatedLetters(layout string) string {
 	known := letterLayouts()
 	var b strings.Builder
 	signs := func(text string) {
-		b.WriteString(letterRun.ReplaceAllStringFunc(text, func(run string) string {
+		b.WriteString(letterRun().ReplaceAllStringFunc(text, func(run string) string {
 			if !isSigns(run) {
 				return run
 			}
-			return letterSigns.ReplaceAllStringFunc(run, func(sign string) string { return known[sign] })
+			return letterSigns().ReplaceAllStringFunc(run, func(sign string) string { return known[sign] })
 		}))
 	}
 	at := 0
-	for _, quoted := range quotedPart.FindAllStringSubmatchIndex(layout, -1) {
+	for _, quoted := range quotedPart().FindAllStringSubmatchIndex(layout, -1) {
 		signs(layout[at:quoted[0]])
 		b.WriteString(layout[quoted[0]+1 : quoted[1]-1])
 		at = quoted[1]

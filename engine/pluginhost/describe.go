@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"sync"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -24,11 +25,11 @@ const describeFormat = 3
 const nameRule = "lower-case letters, digits, _ and -, at most 63, a letter first"
 
 var (
-	pluginName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
-	actionName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+	pluginName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`) })
+	actionName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`) })
 )
 
-func validName(plugin string) bool { return pluginName.MatchString(plugin) && plugin != "core" }
+func validName(plugin string) bool { return pluginName().MatchString(plugin) && plugin != "core" }
 
 // contract is a description with its schemas read.
 type contract struct {
@@ -222,7 +223,7 @@ func (u *unit) check(d *Description) (*contract, error) {
 
 func checkLimiter(l plan.Limiter, set map[string]bool) error {
 	switch {
-	case !actionName.MatchString(l.Name):
+	case !actionName().MatchString(l.Name):
 		return fmt.Errorf("limiter %q: the name has other characters than lower-case letters, digits and _", l.Name)
 	case set[l.Name]:
 		return fmt.Errorf("limiter %s stands there twice", l.Name)
@@ -235,7 +236,7 @@ func checkLimiter(l plan.Limiter, set map[string]bool) error {
 }
 
 func checkAction(a *plan.Action, limiters map[string]bool) (*actionContract, error) {
-	if !actionName.MatchString(a.Name) {
+	if !actionName().MatchString(a.Name) {
 		return nil, errors.New("the name has other characters than lower-case letters, digits and _")
 	}
 	if a.Effect == "" {

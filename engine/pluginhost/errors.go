@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -102,7 +103,9 @@ func stderrDetails(tail string) json.RawMessage {
 const noUTF8 = "invalid UTF-8"
 
 // tooLarge is how grpc-go says that a received message was above the limit.
-var tooLarge = regexp.MustCompile(`received message (?:after decompression )?larger than max \(?(?:([0-9]+) vs\. )?([0-9]+)`)
+var tooLarge = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`received message (?:after decompression )?larger than max \(?(?:([0-9]+) vs\. )?([0-9]+)`)
+})
 
 // brokenCall is the failure of a call that ended without an answer. A call that
 // was given up makes its process suspect: it may still be at work. gRPC notices
@@ -146,7 +149,7 @@ func (p *process) transportFailure(ctx context.Context, err error) *runs.Error {
 
 func (p *process) sizeFailure(state *status.Status) *runs.Error {
 	limit := p.unit.host.options.Limits.Message
-	match := tooLarge.FindStringSubmatch(state.Message())
+	match := tooLarge().FindStringSubmatch(state.Message())
 	if match != nil && match[2] != strconv.Itoa(limit) {
 		return runs.Failure(plan.KindInvalid, runs.NotApplied, "the input is too large for plugin %s, which takes %s bytes", p.unit.source.Name, match[2])
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"regexp"
 	"strconv"
+	"sync"
 )
 
 // maxNoise bounds what a plugin may print to stdout before its handshake.
@@ -15,7 +16,9 @@ const maxNoise = 1 << 20
 // helloPattern is go-plugin's handshake line: core version, protocol version,
 // network, address, transport. It may stand behind text that a plugin printed
 // without a line end.
-var helloPattern = regexp.MustCompile(`([0-9])\|([0-9]{1,6})\|(unix|tcp)\|([^|]*)\|(grpc|netrpc)(?:\|[^|\s]*)*\s*$`)
+var helloPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`([0-9])\|([0-9]{1,6})\|(unix|tcp)\|([^|]*)\|(grpc|netrpc)(?:\|[^|\s]*)*\s*$`)
+})
 
 // hello is a plugin's handshake.
 type hello struct {
@@ -25,7 +28,7 @@ type hello struct {
 
 // parseHello finds a handshake at the end of a line.
 func parseHello(line []byte) (hello, bool) {
-	match := helloPattern.FindSubmatchIndex(line)
+	match := helloPattern().FindSubmatchIndex(line)
 	if match == nil {
 		return hello{}, false
 	}

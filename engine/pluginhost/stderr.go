@@ -187,10 +187,10 @@ func lastWords(tail string) string {
 // maxTelling bounds a line that is shown, in bytes.
 const maxTelling = 300
 
-var fatalSignal = regexp.MustCompile(`^SIG[A-Z]+: `)
+var fatalSignal = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^SIG[A-Z]+: `) })
 
 // tells reports whether a line is the first one of a dying Go process: of a
 // panic, a fatal error or a signal.
 func tells(line string) bool {
-	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") || fatalSignal.MatchString(line)
+	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") || fatalSignal().MatchString(line)
 }

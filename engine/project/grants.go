@@ -7,12 +7,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/spec"
 )
 
-var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var envName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 
 // sandboxWords are the values of `limits.sandbox`.
 func sandboxWords() []string { return []string{"auto", "require", "off"} }
@@ -66,7 +67,7 @@ func noExpression(text string) string {
 
 func wrongName(name string) string {
 	switch {
-	case !envName.MatchString(name):
+	case !envName().MatchString(name):
 		return "it is no name of a variable"
 	case strings.HasPrefix(name, "FLOWRUN_"), strings.HasPrefix(name, "PLUGIN_"), name == "HOME", name == "TMPDIR":
 		return "flowrun sets it itself, or keeps it to itself"

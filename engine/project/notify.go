@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/spec"
@@ -31,12 +32,14 @@ func (p *Project) NotifyTarget(name string) (*Notify, bool) {
 	return nil, false
 }
 
-var secretReference = regexp.MustCompile(`^\$\{\{\s*secrets\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}$`)
+var secretReference = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\$\{\{\s*secrets\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}$`)
+})
 
 // SecretName returns NAME of a text that is one reference, ${{ secrets.NAME }}; false
 // for all others.
 func SecretName(text string) (name string, ok bool) {
-	match := secretReference.FindStringSubmatch(strings.TrimSpace(text))
+	match := secretReference().FindStringSubmatch(strings.TrimSpace(text))
 	if match == nil {
 		return "", false
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/duration"
@@ -14,8 +15,8 @@ import (
 )
 
 var (
-	namePattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
-	ratePattern = regexp.MustCompile(`^([1-9][0-9]{0,8})/([0-9A-Za-z.]+)$`)
+	namePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`) })
+	ratePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([1-9][0-9]{0,8})/([0-9A-Za-z.]+)$`) })
 )
 
 // Parse reads the bytes of a flowrun.yaml. It returns what could be read
@@ -81,7 +82,7 @@ func (p *parser) named(node *spec.Node, shape, what string, read func(name, valu
 		return
 	}
 	for _, pair := range node.Pairs {
-		if !namePattern.MatchString(pair.Key.Text) {
+		if !namePattern().MatchString(pair.Key.Text) {
 			problem := p.problems.Errorf(pair.Key.Pos, CodeName, "`%s` is not a %s name", pair.Key.Text, what)
 			problem.Hint = diag.Say("use lower-case letters, digits, _ and -, at most 63, a letter first")
 			continue
@@ -104,7 +105,7 @@ func (p *parser) connection(name, value *spec.Node) {
 }
 
 func (p *parser) rate(n *spec.Node) {
-	parts := ratePattern.FindStringSubmatch(n.Text)
+	parts := ratePattern().FindStringSubmatch(n.Text)
 	if parts != nil {
 		if _, err := duration.Parse(parts[2]); err == nil {
 			return

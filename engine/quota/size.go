@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"sync"
 )
 
 // ReasonLimit is the reason of what ended for being too large (docs/reliability.md,
@@ -13,11 +14,11 @@ const ReasonLimit = "limit"
 // MaxStepLog bounds the log of one step of one run, in bytes as they are stored.
 const MaxStepLog = 16 << 20
 
-var sizePattern = regexp.MustCompile(`^([1-9][0-9]{0,11}) ?(B|KiB|MiB|GiB)$`)
+var sizePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([1-9][0-9]{0,11}) ?(B|KiB|MiB|GiB)$`) })
 
 // ParseSize reads a number of bytes with its unit: 512B, 16KiB, 64 MiB, 8GiB.
 func ParseSize(text string) (int64, error) {
-	parts := sizePattern.FindStringSubmatch(text)
+	parts := sizePattern().FindStringSubmatch(text)
 	if parts == nil {
 		return 0, fmt.Errorf("`%s` is not a size: write a whole number with B, KiB, MiB or GiB, such as 64MiB", text)
 	}

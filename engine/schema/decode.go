@@ -7,9 +7,10 @@ import (
 	"errors"
 	"io"
 	"regexp"
+	"sync"
 )
 
-var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+var jsonNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`) })
 
 // Decode reads JSON into a value of the type: nil, bool, int (exact), float64,
 // string, time.Time, time.Duration, []any and map[string]any. Where nothing is

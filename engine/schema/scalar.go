@@ -3,12 +3,13 @@ package schema
 import (
 	"encoding/json"
 	"regexp"
+	"sync"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/duration"
 )
 
-var integerText = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
+var integerText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`) })
 
 // FromScalar turns the text of a YAML scalar into JSON of the type, by
 // docs/language.md, "Files": the field decides, never YAML's guess. Plain says
@@ -39,7 +40,7 @@ func (t *Type) scalarJSON(text string, plain bool) (json.RawMessage, error) {
 	case String, Time, Duration:
 		return Encode(text)
 	case Any:
-		if plain && (text == "true" || text == "false" || jsonNumber.MatchString(text)) {
+		if plain && (text == "true" || text == "false" || jsonNumber().MatchString(text)) {
 			return json.RawMessage(text), nil
 		}
 		return Encode(text)
@@ -72,9 +73,9 @@ func (t *Type) takesPlain(text string) bool {
 	case Bool:
 		return text == "true" || text == "false"
 	case Int:
-		return integerText.MatchString(text)
+		return integerText().MatchString(text)
 	case Number:
-		return jsonNumber.MatchString(text)
+		return jsonNumber().MatchString(text)
 	}
 	return false
 }

@@ -3,9 +3,12 @@ package spec
 import (
 	"encoding/json"
 	"regexp"
+	"sync"
 )
 
-var jsonNumber = regexp.MustCompile(`^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$`)
+var jsonNumber = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$`)
+})
 
 // JSON returns the value as a free-form object takes it: plain null, true,
 // false and JSON numbers are those values, every other scalar is text. Keys
@@ -32,7 +35,7 @@ func (n *Node) appendJSON(out []byte) []byte {
 		return append(out, ']')
 	case n.IsNull():
 		return append(out, "null"...)
-	case n.IsPlain() && (n.Text == "true" || n.Text == "false" || jsonNumber.MatchString(n.Text)):
+	case n.IsPlain() && (n.Text == "true" || n.Text == "false" || jsonNumber().MatchString(n.Text)):
 		return append(out, n.Text...)
 	}
 	return appendText(out, n.Text)

@@ -184,7 +184,7 @@ func flowQuestion(s *source, line int) (region, bool) {
 // that YAML takes its line for more of the text above.
 func (f syntaxFault) deeperKey() (name string, like string, ok bool) {
 	text, column := f.line()
-	found := keyStart.FindString(text[:min(column, len(text))] + ":")
+	found := keyStart().FindString(text[:min(column, len(text))] + ":")
 	if found == "" {
 		return "", "", false
 	}

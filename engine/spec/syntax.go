@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	yaml4 "go.yaml.in/yaml/v4"
 
@@ -172,8 +173,8 @@ func (f syntaxFault) closes() bool {
 }
 
 var (
-	ternaryBefore = regexp.MustCompile(`\s\?\s.*$`)
-	keyStart      = regexp.MustCompile(`^\s*[A-Za-z_][\w-]*:$`)
+	ternaryBefore = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\s\?\s.*$`) })
+	keyStart      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*[A-Za-z_][\w-]*:$`) })
 )
 
 func ternary(f syntaxFault) (diag.Problem, region, bool) {
@@ -194,7 +195,7 @@ func ternary(f syntaxFault) (diag.Problem, region, bool) {
 	}
 	problem := f.problem(f.at, "`: ` inside an unquoted text starts a new key, which can't stand here")
 	problem.Hint = diag.Say("quote the whole value")
-	if ternaryBefore.MatchString(text[:min(column, len(text))]) {
+	if ternaryBefore().MatchString(text[:min(column, len(text))]) {
 		problem.Hint = diag.Say("put an expression with `a ? b : c` into quotes")
 	}
 	return problem, region{f.at, start + len(text)}, true
@@ -260,7 +261,7 @@ func unlocated(s *source, err error) (diag.Problem, region) {
 		if negated, ok := negation(fault); ok {
 			return negated, region{}
 		}
-		if at := nameSign.FindStringIndex(s.lineText(line)); at != nil {
+		if at := nameSign().FindStringIndex(s.lineText(line)); at != nil {
 			problem = fault.problem(s.lines[line-1]+at[1]-1, "anchors and aliases are not allowed")
 			problem.Code, problem.Hint = CodeAnchor, diag.Say("a text that starts with `&` or `*` needs quotes")
 			return problem, region{}
@@ -269,7 +270,7 @@ func unlocated(s *source, err error) (diag.Problem, region) {
 	return problem, region{}
 }
 
-var nameSign = regexp.MustCompile(`(?:^|[\s\[{,])[&*]`)
+var nameSign = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:^|[\s\[{,])[&*]`) })
 
 func (f syntaxFault) hint() string {
 	text, column := f.line()
@@ -285,11 +286,11 @@ func (f syntaxFault) hint() string {
 	return ""
 }
 
-var yamlPrefix = regexp.MustCompile(`^yaml: (?:line \d+: )?`)
+var yamlPrefix = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^yaml: (?:line \d+: )?`) })
 
 // plainMessage says the library's message in our words where we have some.
 func plainMessage(message string) string {
-	message = yamlPrefix.ReplaceAllString(message, "")
+	message = yamlPrefix().ReplaceAllString(message, "")
 	switch {
 	case strings.HasPrefix(message, "did not find expected key"):
 		return "a key of the map is expected here"
@@ -311,10 +312,10 @@ func plainMessage(message string) string {
 	return message
 }
 
-var lineInMessage = regexp.MustCompile(`line (\d+)`)
+var lineInMessage = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`line (\d+)`) })
 
 func lineOf(err error, lines int) int {
-	if found := lineInMessage.FindStringSubmatch(err.Error()); found != nil {
+	if found := lineInMessage().FindStringSubmatch(err.Error()); found != nil {
 		if line, convErr := strconv.Atoi(found[1]); convErr == nil {
 			return min(max(line, 1), lines)
 		}

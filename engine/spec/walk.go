@@ -2,6 +2,7 @@ package spec
 
 import (
 	"regexp"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 
@@ -84,7 +85,7 @@ func (w *walker) exceed(pos diag.Pos, code, format string, limit int) {
 	w.exceeded = true
 }
 
-var notANumber = regexp.MustCompile(`^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`)
+var notANumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`) })
 
 func (w *walker) scalar(n *Node, from *yaml.Node, indent int) {
 	n.Kind, n.Text, n.Style = Scalar, from.Value, styleOf(from)
@@ -98,7 +99,7 @@ func (w *walker) scalar(n *Node, from *yaml.Node, indent int) {
 	if n.end > n.start && n.Style < Literal {
 		w.source.setEnd(&n.Pos, n.start, n.end)
 	}
-	if n.IsPlain() && notANumber.MatchString(n.Text) {
+	if n.IsPlain() && notANumber().MatchString(n.Text) {
 		w.problems.Errorf(n.Pos, CodeNotANumber, "`%s` is not a value", n.Text).Hint = diag.Say("quote it if the text is meant")
 		n.Bad = true
 	}

@@ -4,16 +4,19 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
 // plainText are texts that YAML readers take for nothing but text, and that this
 // language does too.
-var plainText = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./@+\[\]-]*( [A-Za-z0-9_./@+\[\]-]+)*$`)
+var plainText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./@+\[\]-]*( [A-Za-z0-9_./@+\[\]-]+)*$`)
+})
 
 // wordsOfYAML are plain texts that some reader takes for something else.
-var wordsOfYAML = regexp.MustCompile(`(?i)^(yes|no|on|off|true|false|null)$`)
+var wordsOfYAML = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^(yes|no|on|off|true|false|null)$`) })
 
 // writeYAML writes a value in block style, keys sorted: the same value gives the
 // same text.
@@ -74,7 +77,7 @@ func scalarYAML(value any) string {
 		}
 		return string(raw)
 	}
-	if plainText.MatchString(text) && !wordsOfYAML.MatchString(text) {
+	if plainText().MatchString(text) && !wordsOfYAML().MatchString(text) {
 		return text
 	}
 	raw, err := schema.Encode(text)

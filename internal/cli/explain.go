@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +20,7 @@ import (
 	"github.com/flowrun/flowrun/internal/web"
 )
 
-var problemCode = regexp.MustCompile(`^(?i:fr)[0-9]+$`)
+var problemCode = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?i:fr)[0-9]+$`) })
 
 func (a *app) explainCommand() *cobra.Command {
 	return withText(&cobra.Command{
@@ -34,7 +35,7 @@ func (a *app) explainCommand() *cobra.Command {
 }
 
 func (a *app) explain(ctx context.Context, name string) error {
-	if problemCode.MatchString(name) {
+	if problemCode().MatchString(name) {
 		return a.explainProblem(strings.ToUpper(name))
 	}
 	name = strings.TrimSuffix(name, "()")

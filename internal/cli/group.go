@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -103,13 +104,15 @@ func rangeArgs(least int, names ...string) cobra.PositionalArgs {
 	}
 }
 
-var unknownFlag = regexp.MustCompile(`^unknown (?:shorthand )?flag: (?:--([a-zA-Z0-9-]+)|.*)$`)
+var unknownFlag = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^unknown (?:shorthand )?flag: (?:--([a-zA-Z0-9-]+)|.*)$`)
+})
 
 // flagError makes a usage error of what the flag parser says, with a near match
 // for a flag that does not exist.
 func flagError(c *cobra.Command, err error) error {
 	hint := fmt.Sprintf("`%s --help` lists the flags", c.CommandPath())
-	if match := unknownFlag.FindStringSubmatch(err.Error()); match != nil && match[1] != "" {
+	if match := unknownFlag().FindStringSubmatch(err.Error()); match != nil && match[1] != "" {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		if near := diag.Nearest(match[1], names); near != "" {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -109,11 +110,11 @@ func (a *app) newCommand() *cobra.Command {
 	})
 }
 
-var workflowName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
+var workflowName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`) })
 
 func (a *app) newWorkflow(name string) error {
 	name = strings.TrimSuffix(name, ".yaml")
-	if !workflowName.MatchString(name) {
+	if !workflowName().MatchString(name) {
 		return usageError(fmt.Errorf("%q is no name for a workflow", name), "small letters, digits, - and _, beginning with a letter")
 	}
 	at, err := a.locate()

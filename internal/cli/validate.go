@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -109,11 +110,11 @@ func (a *app) readChecked(file string) (source []byte, isTest bool, err error) {
 		return source, true, err
 	}
 	source, err = a.readWorkflow(file)
-	return source, err == nil && testContent.Match(source), err
+	return source, err == nil && testContent().Match(source), err
 }
 
 // testContent is the key that only files of tests have.
-var testContent = regexp.MustCompile(`(?m)^["']?flowrun_test["']?\s*:`)
+var testContent = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^["']?flowrun_test["']?\s*:`) })
 
 // checkTest checks a file of tests and what its answers and events say of its
 // workflow, without running a case.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
@@ -167,14 +168,14 @@ func ValidCursor(text string) bool { return runquery.IsID(text) }
 // ValidRunID reports whether a text has the form of a run's id.
 func ValidRunID(text string) bool { return runquery.IsID(text) }
 
-var idPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
+var idPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`) })
 
 // ValidID reports whether id may name a run or a plugin in a path.
-func ValidID(id string) bool { return idPattern.MatchString(id) }
+func ValidID(id string) bool { return idPattern().MatchString(id) }
 
 // connectionPattern is wider than the names of flowrun.yaml, so that one in
 // capitals gets its near match.
-var connectionPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$`)
+var connectionPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$`) })
 
 // ValidConnection reports whether name may stand for a connection in a path.
-func ValidConnection(name string) bool { return connectionPattern.MatchString(name) }
+func ValidConnection(name string) bool { return connectionPattern().MatchString(name) }

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/microcosm-cc/bluemonday"
 	"github.com/yuin/goldmark"
@@ -96,7 +97,7 @@ func (r *Renderer) Render(source string, first int) (template.HTML, bool) {
 	if strings.TrimSpace(plain(clean)) == "" {
 		return "", false // nothing would be seen
 	}
-	clean = emptyHead.ReplaceAllString(clean, "<td></td>")
+	clean = emptyHead().ReplaceAllString(clean, "<td></td>")
 	clean = tableScroll.Replace(clean)
 	return template.HTML(strings.ReplaceAll(clean, maskPlace, maskText)), true //nolint:gosec // the policy let it out
 }
@@ -109,14 +110,16 @@ const (
 )
 
 // emptyHead is a head of a column that says nothing, which is none.
-var emptyHead = regexp.MustCompile(`<th>(?:\s|<br>|<(?:em|strong|del|code)></(?:em|strong|del|code)>)*</th>`)
+var emptyHead = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`<th>(?:\s|<br>|<(?:em|strong|del|code)></(?:em|strong|del|code)>)*</th>`)
+})
 
 // tableScroll lets wide tables scroll by themselves, with the keyboard too.
 var tableScroll = strings.NewReplacer("<table>", `<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>`, "</table>", "</table></div>")
 
-var tags = regexp.MustCompile(`<[^>]*>`)
+var tags = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<[^>]*>`) })
 
-func plain(html string) string { return tags.ReplaceAllString(html, "") }
+func plain(html string) string { return tags().ReplaceAllString(html, "") }
 
 // marked reports whether a document is more than lines of text.
 func marked(doc ast.Node) bool {

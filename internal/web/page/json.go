@@ -4,14 +4,15 @@ import (
 	"html/template"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // secretRef is a reference to a secret in JSON that is indented.
-var secretRef = regexp.MustCompile(`\{\s*"\$secret":\s*"([^"]*)"\s*\}`)
+var secretRef = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{\s*"\$secret":\s*"([^"]*)"\s*\}`) })
 
 // maskRefs writes references to secrets as what they are: hidden values.
 func maskRefs(text string) string {
-	return secretRef.ReplaceAllString(text, `"•••••• (secret $1)"`)
+	return secretRef().ReplaceAllString(text, `"•••••• (secret $1)"`)
 }
 
 // colourJSON marks the names and the kinds of values of JSON that is indented.
