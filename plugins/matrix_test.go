@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/simkit"
+	"github.com/flowrun/flowrun/internal/suitesize"
 	"github.com/flowrun/flowrun/plugins/auth/authsim"
 )
 
@@ -188,22 +189,33 @@ func boolInt(b bool) int {
 }
 
 // column is the cells of one fault.
-func column(t *testing.T, f fault, actions []string) []*cell {
-	var cells []*cell
+func column(f fault, actions []string) (cells []*cell) {
 	for _, action := range actions {
 		for _, forever := range []bool{false, true} {
 			effect := effectOf(action)
 			if forever && effect == plan.EffectOnce || forever && action == "auth.status" {
 				continue // one request is all that there is
 			}
-			c := &cell{action: action, effect: effect, fault: f, forever: forever, expect: expected(action, effect, f, forever)}
-			plugin, _, _ := strings.Cut(action, ".")
-			c.line = newLine(t, "", plugin, authOptions(action, forever))
-			c.line.keepPending = action == "auth.device_poll"
-			cells = append(cells, c)
+			cells = append(cells, &cell{action: action, effect: effect, fault: f, forever: forever, expect: expected(action, effect, f, forever)})
 		}
 	}
 	return cells
+}
+
+// matrix is every action under every fault.
+func matrix() (cells []*cell) {
+	for _, f := range faults() {
+		cells = append(cells, column(f, actionNames())...)
+	}
+	return cells
+}
+
+// connect gives the cell a service of its own.
+func (c *cell) connect(t *testing.T, name string) {
+	t.Helper()
+	plugin, _, _ := strings.Cut(c.action, ".")
+	c.line = newLine(t, name, plugin, authOptions(c.action, c.forever))
+	c.line.keepPending = c.action == "auth.device_poll"
 }
 
 // expires reports whether the run lasts until its codes have ended.
@@ -324,13 +336,11 @@ func (c *cell) report(t *testing.T, wrong []string) {
 // same time: most of it is waiting.
 func TestFaultMatrix(t *testing.T) {
 	t.Parallel()
-	var cells []*cell
 	var lines []*line
-	for i, f := range faults() {
-		for _, c := range column(t, f, sample(actionNames(), i)) {
-			c.line.name = fmt.Sprintf("l%d", len(lines))
-			lines, cells = append(lines, c.line), append(cells, c)
-		}
+	cells := suitesize.Part(t, matrix())
+	for i, c := range cells {
+		c.connect(t, fmt.Sprintf("l%d", i))
+		lines = append(lines, c.line)
 	}
 	b := openBench(t, lines, lineSecrets())
 	all := described(t, b)
@@ -348,19 +358,4 @@ func TestFaultMatrix(t *testing.T) {
 			c.report(t, judge(c))
 		})
 	}
-}
-
-// sample is all actions, or with -short a diagonal: each action under one fault
-// or two.
-func sample(actions []string, column int) []string {
-	if !testing.Short() {
-		return actions
-	}
-	var some []string
-	for i, action := range actions {
-		if i%len(faults()) == column {
-			some = append(some, action)
-		}
-	}
-	return some
 }

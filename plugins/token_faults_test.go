@@ -14,6 +14,7 @@ import (
 	"github.com/flowrun/flowrun/engine/calls"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/internal/suitesize"
 )
 
 const proxyPage = "<!DOCTYPE html><html><head><title>Blocked</title></head><body><h1>Access denied by policy</h1></body></html>"
@@ -241,11 +242,13 @@ func TestIssue12_02_NoFaultOfTheTokenEndpointLosesALogin(t *testing.T) {
 	}
 	var all []*tokenCell
 	var running sync.WaitGroup
+	faults := tokenFaults()
+	if len(faults) < 30 {
+		t.Fatalf("%d faults", len(faults))
+	}
+	faults = suitesize.Part(t, faults)
 	for valid, shift := range shifts {
-		cells, lines := newTokenCells(t, "auth", tokenFaults(), valid)
-		if len(cells) < 30 {
-			t.Fatalf("%d faults", len(cells))
-		}
+		cells, lines := newTokenCells(t, "auth", faults, valid)
 		running.Go(openTokenCells(t, cells, lines, shift))
 		all = append(all, cells...)
 	}
@@ -268,7 +271,7 @@ func TestIssue12_02_NoFaultOfAPollEndsADeviceLogin(t *testing.T) {
 	faults := slices.DeleteFunc(tokenFaults(), func(f rawAnswer) bool {
 		return slices.Contains([]string{"400 with JSON: another word", "400 with JSON: a resource's word", "400 with JSON: error_code"}, f.name)
 	})
-	cells, lines := newTokenCells(t, "auth", faults, true)
+	cells, lines := newTokenCells(t, "auth", suitesize.Part(t, faults), true)
 	b := openBench(t, lines, lineSecrets())
 	var logins sync.WaitGroup
 	for _, c := range cells {

@@ -22,6 +22,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/flowrun/flowrun/internal/suitesize"
 	"github.com/flowrun/flowrun/internal/testbuild"
 )
 
@@ -53,14 +54,8 @@ func TestP18EvilPluginsAreContained(t *testing.T) {
 	if len(all) < 30 {
 		t.Fatalf("%d behaviours, want 30", len(all))
 	}
-	rounds := 1
-	if text := os.Getenv("FLOWRUN_EVIL_ROUNDS"); text != "" {
-		parsed, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatalf("FLOWRUN_EVIL_ROUNDS=%s: %v", text, err)
-		}
-		rounds = parsed
-	}
+	all = suitesize.Part(t, all)
+	rounds := suitesize.Of(t, "FLOWRUN_EVIL_ROUNDS", 1)
 	seed := uint64(1)
 	if text := os.Getenv("FLOWRUN_SEED"); text != "" {
 		if _, err := fmt.Sscan(text, &seed); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
+	"github.com/flowrun/flowrun/internal/suitesize"
 )
 
 // TestP15BackupsUnderLoadHoldWhatWasAcknowledged makes backups while runs go on:
@@ -19,7 +20,7 @@ import (
 // Restored elsewhere, what was open is parked. FLOWRUN_BACKUPS=n makes n.
 func TestP15BackupsUnderLoadHoldWhatWasAcknowledged(t *testing.T) {
 	t.Parallel()
-	wanted := size(t, "FLOWRUN_BACKUPS", 5)
+	wanted := suitesize.Of(t, "FLOWRUN_BACKUPS", 5)
 	service := newCounter(t, random(1, "backup"), 3*time.Millisecond)
 	dir, flows := t.TempDir(), loopFlows()
 	writeProject(t, dir, service.URL, "", flows)

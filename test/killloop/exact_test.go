@@ -16,6 +16,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/internal/suitesize"
 )
 
 const (
@@ -242,7 +243,7 @@ func TestP1CrashesAtEachCommitLeaveNoTrace(t *testing.T) {
 	t.Parallel()
 	seed := testSeed(t)
 	flows, short := exactFlows(), os.Getenv("FLOWRUN_EXACT_FLOWS") == ""
-	wanted := size(t, "FLOWRUN_EXACT_FLOWS", 1)
+	wanted := suitesize.Of(t, "FLOWRUN_EXACT_FLOWS", 1)
 	for n := len(flows); n < wanted; n++ {
 		flows = append(flows, generatedFlow(random(seed, fmt.Sprint("flow", n)), n))
 	}

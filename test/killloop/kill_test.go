@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/internal/suitesize"
 )
 
 // Sizes of a kill loop.
@@ -45,7 +46,7 @@ type killLoop struct {
 // and compares what it acknowledged with what is there: P1 to P7.
 func TestP1NothingAcknowledgedIsLostByKills(t *testing.T) {
 	t.Parallel()
-	cycles := size(t, "FLOWRUN_KILL_CYCLES", 20)
+	cycles := suitesize.Of(t, "FLOWRUN_KILL_CYCLES", 20)
 	seed := testSeed(t)
 	began := time.Now()
 	loops := make(chan *killLoop, killLoops)

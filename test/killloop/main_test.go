@@ -5,7 +5,6 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
-	"strconv"
 	"testing"
 	"time"
 )
@@ -60,18 +59,4 @@ func random(seed uint64, purpose string) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(purpose)) // never fails
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
-}
-
-// size reads how large a suite is to be.
-func size(t *testing.T, name string, short int) int {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return short
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		t.Fatalf("%s=%s: want a number from 1", name, text)
-	}
-	return n
 }

@@ -3,7 +3,6 @@ package mutants
 import (
 	"fmt"
 	"go/build"
-	"hash/fnv"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/internal/mutant"
+	"github.com/flowrun/flowrun/internal/suitesize"
 )
 
 const (
@@ -178,13 +178,7 @@ func seedOf(t *testing.T) uint64 {
 		}
 		return seed
 	}
-	commit, err := exec.CommandContext(t.Context(), "git", "-C", root, "rev-parse", "HEAD").Output()
-	if err != nil {
-		t.Logf("no commit to take the sample by: %v", err) // a copy without git: always the same sample
-	}
-	sum := fnv.New32a()
-	_, _ = sum.Write(commit) // never fails
-	return uint64(sum.Sum32())
+	return suitesize.Commit(t)
 }
 
 // control runs the same tests without a fault: what fails then kills nothing.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/flowrun/flowrun/internal/suitesize"
 )
 
 // project writes a project: triggers of many kinds that fire each second, one each
@@ -47,7 +49,7 @@ func project(t *testing.T, dir string) map[string]rule {
 // again, and sets its clock while it runs and while it does not.
 func TestP10EachSlotHasOneRun(t *testing.T) {
 	t.Parallel()
-	fires := size(t, "FLOWRUN_SCHEDULE_FIRES", 100)
+	fires := suitesize.Of(t, "FLOWRUN_SCHEDULE_FIRES", 100)
 	chance := random(testSeed(t), "fires")
 	dir := t.TempDir()
 	rules := project(t, dir)

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/flowrun/flowrun/internal/suitesize"
 )
 
 const briefCall = `flowrun: v1
@@ -28,7 +30,7 @@ func TestP16TwoProcessesAtOneStore(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "")
 	p.write("brief.yaml", fmt.Sprintf(briefCall, p.ledger))
-	starts := size(t, "FLOWRUN_OWNER_STARTS", 8)
+	starts := suitesize.Of(t, "FLOWRUN_OWNER_STARTS", 8)
 	for n := range starts {
 		for _, problem := range p.race("", "") {
 			t.Errorf("start %d: %s", n, problem)

@@ -42,20 +42,6 @@ func seed(t *testing.T) uint64 {
 	return seed
 }
 
-// size of a suite, from the environment.
-func size(t *testing.T, variable string, short int) int {
-	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" {
-		return short
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s=%s: %v", variable, text, err)
-	}
-	return n
-}
-
 // built are the two binaries, built once for all tests.
 type built struct{ dir, flowrun, worker string }
 

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/flowrun/flowrun/internal/suitesize"
 )
 
 // workload mixes effects with reads; some calls are long.
@@ -39,7 +41,7 @@ const exitLimit = 30 * time.Second
 func TestP17SIGTERMUnderLoad(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(seed(t), 17))
-	cycles, longest, terminated := size(t, "FLOWRUN_SHUTDOWN_CYCLES", 5), time.Duration(0), 0
+	cycles, longest, terminated := suitesize.Of(t, "FLOWRUN_SHUTDOWN_CYCLES", 5), time.Duration(0), 0
 	for cycle := range cycles {
 		p := newPlace(t, "")
 		delay := time.Duration(random.IntN(500)) * time.Millisecond

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/flowrun/flowrun/internal/suitesize"
 )
 
 // outcome of one seed: "" = all promises were kept.
@@ -92,20 +94,7 @@ func seeds(t testing.TB, fallback int) (count int, only uint64) {
 		}
 		return 0, seed
 	}
-	return size(t, "FLOWRUN_SIM_SEEDS", fallback), 0
-}
-
-func size(t testing.TB, name string, fallback int) int {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return fallback
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		t.Fatalf("%s: %q is no number", name, text)
-	}
-	return n
+	return suitesize.Of(t, "FLOWRUN_SIM_SEEDS", fallback), 0
 }
 
 // first is the first seed: FLOWRUN_SIM_FROM moves it, so that a nightly run can
@@ -115,7 +104,7 @@ func first(t testing.TB) uint64 {
 	if os.Getenv("FLOWRUN_SIM_FROM") == "" {
 		return 1
 	}
-	return uint64(size(t, "FLOWRUN_SIM_FROM", 1))
+	return uint64(suitesize.Of(t, "FLOWRUN_SIM_FROM", 1))
 }
 
 func TestP8SimulatedRunsHaveOneOutcomeWhateverTheScheduleAndTheCrashes(t *testing.T) {

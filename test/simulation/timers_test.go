@@ -14,6 +14,7 @@ import (
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/internal/suitesize"
 )
 
 // timersYAML has two durable timers an item: a sleep, and the delay of a retry.
@@ -55,7 +56,7 @@ func (c *wallClock) now() time.Time {
 }
 
 func TestP9DurableTimersFireOnceAtOrAfterTheirTime(t *testing.T) {
-	total := size(t, "FLOWRUN_SIM_TIMERS", 2*itemsOfRun*4)
+	total := suitesize.Of(t, "FLOWRUN_SIM_TIMERS", 2*itemsOfRun*4)
 	runs := (total + 2*itemsOfRun - 1) / (2 * itemsOfRun)
 	seed := uint64(1)
 	if _, only := seeds(t, 1); only > 0 {

@@ -16,6 +16,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/internal/suitesize"
 )
 
 // specimens are files of two sizes, each once closed well and once as a kill
@@ -160,7 +161,7 @@ func read(c *court, path string, d damaged) verdict {
 func TestP14_DamageIsToldOrHarmless(t *testing.T) {
 	seed := testSeed(t)
 	all := specimens(t, seed)
-	count := sizeOf(t, "FLOWRUN_CORRUPTION", 300)
+	count := suitesize.Of(t, "FLOWRUN_CORRUPTION", 300)
 	r := examine(t, func(each func(damaged)) { damage(all, seed, count, each) }, read, whole, refused, told)
 	for _, fault := range r.faults {
 		t.Error(fault)

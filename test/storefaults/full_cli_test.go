@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/flowrun/flowrun/internal/suitesize"
 	"github.com/flowrun/flowrun/internal/testbuild"
 )
 
@@ -62,14 +63,13 @@ func buildProgram(t *testing.T) string {
 // The same through the command line, at some sizes: exit 75, a message that says
 // what is full, and afterwards every run that had ended well.
 func TestP12_TheCommandLineTellsOfAFullDisk(t *testing.T) {
-	size := sizeOf(t, "FLOWRUN_FULL_DISKS", 0)
-	if size == 0 {
+	if os.Getenv("FLOWRUN_FULL_DISKS") == "" {
 		t.Skip("SKIPPED, TestAFullDiskHasItsOwnExitCode of cmd/flowrun is its short form: FLOWRUN_FULL_DISKS=200 runs this one")
 	}
 	seed := testSeed(t)
 	source := rand.New(rand.NewPCG(seed, 4))
 	binary := buildProgram(t)
-	count := max(2, size/10)
+	count := max(2, suitesize.Of(t, "FLOWRUN_FULL_DISKS", 20)/10)
 	for i := range count {
 		limit := 4 + source.IntN(26) // KiB: too little for a store
 		if i%2 == 0 {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/internal/suitesize"
 )
 
 // filling is what a child does on a disk that becomes full: it fills the store
@@ -296,7 +297,7 @@ func sizes(source *rand.Rand, count int) (limits []uint64) {
 func TestP12_AFullDiskLosesNothing(t *testing.T) {
 	seed := testSeed(t)
 	source := rand.New(rand.NewPCG(seed, 2))
-	count := sizeOf(t, "FLOWRUN_FULL_DISKS", 10)
+	count := suitesize.Of(t, "FLOWRUN_FULL_DISKS", 30)
 	maps := mapSizes()
 	for _, kind := range []string{"file limit", "disk"} {
 		t.Run(kind, func(t *testing.T) {

@@ -65,21 +65,6 @@ func testSeed(t *testing.T) uint64 {
 	return seed
 }
 
-// sizeOf is the size of a suite: that of the variable, else its short form.
-// Sizes are at least 1.
-func sizeOf(t *testing.T, variable string, short int) int {
-	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" {
-		return short
-	}
-	size, err := strconv.Atoi(text)
-	if err != nil || size < 1 {
-		t.Fatalf("%s=%s is not a size", variable, text)
-	}
-	return size
-}
-
 func skipWhereRefused(t *testing.T, err error) {
 	t.Helper()
 	if errors.Is(err, systrace.ErrRefused) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/internal/suitesize"
 )
 
 func writeBefore(t *testing.T, folder string, files map[string][]byte) {
@@ -73,7 +74,7 @@ func migrationUnderPowerLoss(t *testing.T, schema uint64) {
 		t.Fatal(err)
 	}
 	s := simulation{
-		seed: testSeed(t), images: max(30, sizeOf(t, "FLOWRUN_POWER_IMAGES", 300)/50),
+		seed: testSeed(t), images: max(30, suitesize.Of(t, "FLOWRUN_POWER_IMAGES", 300)/50),
 		before: map[string][]byte{"flowrun.db": older}, older: schema,
 		migrated: filepath.Join(folder, "moved.db"), original: filepath.Join(folder, "original.db"),
 	}

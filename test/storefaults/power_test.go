@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/flowrun/flowrun/internal/suitesize"
 	"github.com/flowrun/flowrun/test/systrace"
 )
 
@@ -246,7 +247,7 @@ func (s simulation) judge(c *court, folder string, loss powerLoss) verdict {
 }
 
 func TestP1_NothingAcknowledgedIsLostByPowerLoss(t *testing.T) {
-	s := simulation{seed: testSeed(t), images: sizeOf(t, "FLOWRUN_POWER_IMAGES", 300), perTest: 2500}
+	s := simulation{seed: testSeed(t), images: suitesize.Of(t, "FLOWRUN_POWER_IMAGES", 300), perTest: 2500}
 	s.perTest = max(50, min(s.perTest, s.images/4))
 	counts, faults := s.run(t)
 	t.Logf("%d images: %v", s.images, counts)
@@ -260,7 +261,7 @@ func TestP1_NothingAcknowledgedIsLostByPowerLoss(t *testing.T) {
 
 // A restore leaves the old store or the restored one, never none.
 func TestP15_ARestoreIsOneStepForAPowerLoss(t *testing.T) {
-	s := simulation{seed: testSeed(t), images: max(60, sizeOf(t, "FLOWRUN_POWER_IMAGES", 300)/10), restore: true}
+	s := simulation{seed: testSeed(t), images: max(60, suitesize.Of(t, "FLOWRUN_POWER_IMAGES", 300)/10), restore: true}
 	s.perTest = max(60, s.images/4)
 	counts, faults := s.run(t)
 	t.Logf("%d images: %v", s.images, counts)

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/flowrun/flowrun/internal/suitesize"
 	"github.com/flowrun/flowrun/test/systrace"
 )
 
@@ -210,7 +211,7 @@ func allFaults(most int, short bool) (faults []fault) {
 
 func TestP13_AFailedSystemCallStopsTheStore(t *testing.T) {
 	seed := testSeed(t)
-	most := sizeOf(t, "FLOWRUN_SYSCALL_MAX", 40)
+	most := suitesize.Of(t, "FLOWRUN_SYSCALL_MAX", 40)
 	s := &strikes{t: t, script: script{Seed: seed, Ops: max(10, most/5)}}
 	s.run(allFaults(most, most <= 40))
 	t.Logf("faults that were met: %v", s.reached)

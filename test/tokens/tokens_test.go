@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/internal/suitesize"
 	"github.com/flowrun/flowrun/plugins/auth/authsim"
 )
 
@@ -272,12 +273,7 @@ func (s *suite) orders(n int) []order {
 // TestP11TokensUnderKills: a login is lost only where the provider's answer was not
 // stored yet, and that is said. FLOWRUN_TOKEN_KILLS=1000 is the full size.
 func TestP11TokensUnderKills(t *testing.T) {
-	kills := 100
-	if text := os.Getenv("FLOWRUN_TOKEN_KILLS"); text != "" {
-		if _, err := fmt.Sscan(text, &kills); err != nil {
-			t.Fatalf("FLOWRUN_TOKEN_KILLS=%s: %v", text, err)
-		}
-	}
+	kills := suitesize.Of(t, "FLOWRUN_TOKEN_KILLS", 100)
 	s := newSuite(t, seedOf(t), false)
 	for i, o := range s.orders(kills) {
 		for _, problem := range s.life(o) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/workspace"
+	"github.com/flowrun/flowrun/internal/suitesize"
 )
 
 func events() []string { return []string{"e1", "e2", "e3"} }
@@ -157,13 +158,7 @@ func forget(t *testing.T, dir string) {
 // FLOWRUN_TRIGGER_KILLS says how many times.
 func TestP10EachEventHasOneRunUnderKills(t *testing.T) {
 	t.Parallel()
-	kills := 3
-	if text := os.Getenv("FLOWRUN_TRIGGER_KILLS"); text != "" {
-		var err error
-		if kills, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	kills := suitesize.Of(t, "FLOWRUN_TRIGGER_KILLS", 3)
 	seed := uint64(1)
 	if text := os.Getenv("FLOWRUN_SEED"); text != "" {
 		if _, err := fmt.Sscan(text, &seed); err != nil {
