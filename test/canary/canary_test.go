@@ -345,8 +345,10 @@ func (b *bench) exercise() (steps string) {
 	token := strings.TrimSpace(b.run("tokens", "create", "look", "--scope", "viewer"))
 	ctx, stop := context.WithCancel(context.Background())
 	reading := b.follow(ctx, token)
-	b.run("run", "all.yaml") // as people see it
-	b.run("run", "again.yaml", "-o", "json")
+	var running sync.WaitGroup
+	running.Go(func() { b.run("run", "all.yaml") }) // as people see it
+	running.Go(func() { b.run("run", "again.yaml", "-o", "json") })
+	running.Wait()
 	b.run("run", "kept.yaml", "-o", "json") // what the first run left
 	var runs struct{ Items []struct{ ID string } }
 	if err := json.Unmarshal([]byte(b.get(http.DefaultClient, "/api/v1/runs", token)), &runs); err != nil || len(runs.Items) != 3 {

@@ -26,7 +26,7 @@ func itemsAfter() []item  { return []item{{1, 1}, {2, 2}, {3, 1}} }
 
 // crashAt kills a server at a commit stage, does what between does, and runs
 // another one to the end.
-func crashAt(t *testing.T, template string, stage int, keyless bool, between func(dir string)) (problems []string, ended bool) {
+func crashAt(t *testing.T, template string, stage int, keyless bool, between func(*testing.T, string)) (problems []string, ended bool) {
 	t.Helper()
 	dir := copyProject(t, template)
 	setItems(t, dir, itemsBefore()...)
@@ -37,7 +37,7 @@ func crashAt(t *testing.T, template string, stage int, keyless bool, between fun
 	}
 	ended = err == nil
 	if between != nil {
-		between(dir)
+		between(t, dir)
 	}
 	setItems(t, dir, itemsAfter()...)
 	looks, _ := os.ReadFile(dir + "/" + lookFile)
@@ -105,24 +105,26 @@ func stages(t *testing.T, template string) int {
 func TestP10ControlEventsWithoutAKeyAreDoubled(t *testing.T) {
 	t.Parallel()
 	template := newProject(t)
-	found := func(what string, keyless bool, between func(string)) {
-		t.Helper()
-		for stage := 4; stage < 400; stage += 2 {
-			problems, ended := crashAt(t, template, stage, keyless, between)
-			for _, problem := range problems {
-				if strings.HasPrefix(problem, what) {
-					t.Logf("killed at stage %d: %s", stage, problem)
-					return
+	doubled := func(what string, keyless bool, between func(*testing.T, string)) {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			for stage := 4; stage < 400; stage += 2 {
+				problems, ended := crashAt(t, template, stage, keyless, between)
+				for _, problem := range problems {
+					if strings.HasPrefix(problem, what) {
+						t.Logf("killed at stage %d: %s", stage, problem)
+						return
+					}
+				}
+				if ended {
+					break
 				}
 			}
-			if ended {
-				break
-			}
-		}
-		t.Errorf("no %s was doubled", what)
+			t.Errorf("no %s was doubled", what)
+		})
 	}
-	found("event", true, nil)
-	found("item", false, func(dir string) { forget(t, dir) })
+	doubled("event", true, nil)
+	doubled("item", false, forget)
 }
 
 // forget makes the poll believe that it is one poll further than it is.
