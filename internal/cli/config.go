@@ -133,10 +133,7 @@ func (a *app) explainConfig(key string) error {
 	}
 	at := slices.IndexFunc(settings, func(s setting) bool { return s.Key == key })
 	if at < 0 {
-		keys := make([]string, len(settings))
-		for i, setting := range settings {
-			keys[i] = setting.Key
-		}
+		keys := texts(settings, func(s setting) string { return s.Key })
 		return notFoundError(fmt.Errorf("there is no setting %q", key), cmp.Or(diag.DidYouMean(key, keys).Text, "`flowrun config show` lists the settings"))
 	}
 	return a.print(settings[at].item(), func() { a.printExplanation(settings[at]) })

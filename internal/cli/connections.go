@@ -99,11 +99,7 @@ func unknownConnection(name string) error {
 
 func (s *session) connectionNames(ctx context.Context) ([]string, error) {
 	list, err := s.client.Connections(ctx)
-	names := make([]string, len(list))
-	for i, connection := range list {
-		names[i] = connection.Name
-	}
-	return names, err
+	return texts(list, func(connection workspace.ConnectionStatus) string { return connection.Name }), err
 }
 
 // test tries connections side by side and returns what came out in their order.

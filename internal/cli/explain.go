@@ -89,10 +89,7 @@ func unknownTopic(name, near string, actions []*plan.Action) error {
 	if hasActions(actions, name) {
 		return notFoundError(err, "`flowrun plugins actions "+name+"` lists the actions of this plugin")
 	}
-	var names []string
-	for _, function := range workspace.Functions() {
-		names = append(names, function.Name)
-	}
+	names := texts(workspace.Functions(), func(function workspace.FunctionDoc) string { return function.Name })
 	for _, action := range actions {
 		names = append(names, action.FullName())
 		if action.Name == name {
@@ -108,10 +105,7 @@ func unknownTopic(name, near string, actions []*plan.Action) error {
 func (a *app) explainProblem(code string) error {
 	text, ok := diag.Explain(code)
 	if !ok {
-		var codes []string
-		for _, page := range diag.Pages() {
-			codes = append(codes, page.Code)
-		}
+		codes := texts(diag.Pages(), func(page diag.Page) string { return page.Code })
 		return notFoundError(fmt.Errorf("there is no code %s", code), cmp.Or(diag.DidYouMean(code, codes).Text, "codes look like FR2004, as `flowrun validate` prints them"))
 	}
 	return a.print(map[string]string{"code": code, "text": text}, func() { a.say("%s", strings.TrimRight(text, "\n")) })

@@ -48,11 +48,7 @@ func nearFile(path string) string {
 	if err != nil || strings.HasPrefix(filepath.Base(path), ".") {
 		return ""
 	}
-	var names []string
-	for _, entry := range entries {
-		names = append(names, entry.Name())
-	}
-	return diag.DidYouMean(filepath.Base(path), names).Text
+	return diag.DidYouMean(filepath.Base(path), texts(entries, fs.DirEntry.Name)).Text
 }
 
 // slashed is the name that problems carry of a file.

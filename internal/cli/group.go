@@ -140,6 +140,15 @@ func valueOf(flag *pflag.Flag) string {
 	return "another value"
 }
 
+// texts takes a text of each of several things.
+func texts[T any](things []T, of func(T) string) []string {
+	all := make([]string, len(things))
+	for i, thing := range things {
+		all[i] = of(thing)
+	}
+	return all
+}
+
 // argument is the argument at a place, "" where there are fewer.
 func argument(args []string, place int) string {
 	if place < len(args) {

@@ -51,10 +51,7 @@ func (a *app) checkOuts(ctx context.Context, request engine.StartRequest, outs [
 		a.printProblemsOf(problems, map[string][]byte{request.File: request.Source})
 		return exitWith(exitInvalid)
 	}
-	var names []string
-	for _, output := range workflow.Outputs {
-		names = append(names, output.Name)
-	}
+	names := texts(workflow.Outputs, func(output plan.Output) string { return output.Name })
 	taken := map[string]string{}
 	for i, out := range outs {
 		place := slices.Index(names, out.name)

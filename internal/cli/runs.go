@@ -22,7 +22,7 @@ func (a *app) runsCommand() *cobra.Command {
 	return listGroup(&cobra.Command{Use: "runs", Short: "What has run and what runs: look, follow, cancel, resume, repeat"}, a.inSandbox("the runs of the sandbox", slices.Concat([]*cobra.Command{
 		a.runsListCommand(),
 		withText(&cobra.Command{
-			Use: "show RUN [STEP]", Short: "Show a run with its steps and outputs, or one of its steps", Args: runArgs("RUN", "STEP"),
+			Use: "show RUN [STEP]", Short: "Show a run with its steps and outputs, or one of its steps", Args: runArgs(1, "RUN", "STEP"),
 			Example: "  flowrun runs show 01jq…\n  flowrun runs show 01jq… 'domains[example.com].whois'",
 			RunE: func(c *cobra.Command, args []string) error {
 				if len(args) == 2 {
@@ -32,7 +32,7 @@ func (a *app) runsCommand() *cobra.Command {
 			},
 		}),
 		withOutput(a.liveFlags(&cobra.Command{
-			Use: "watch RUN", Short: "Follow a run until it ends", Args: runArgs("RUN"),
+			Use: "watch RUN", Short: "Follow a run until it ends", Args: runArgs(1, "RUN"),
 			Long: "Watch shows a run until it ends and exits as `run` would. Ctrl-C leaves it running.",
 			RunE: func(c *cobra.Command, args []string) error { return a.watchRun(c.Context(), args[0]) },
 		}), "text", "json", "jsonl"),
@@ -42,11 +42,11 @@ func (a *app) runsCommand() *cobra.Command {
 	}, a.decideCommands())...))
 }
 
-// runArgs takes a run's id, and the other arguments where they are given. An id
-// that no run can have goes nowhere.
-func runArgs(names ...string) cobra.PositionalArgs {
+// runArgs takes a run's id, and at least least of all arguments. An id that no run
+// can have goes nowhere.
+func runArgs(least int, names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		if err := rangeArgs(1, names...)(c, args); err != nil {
+		if err := rangeArgs(least, names...)(c, args); err != nil {
 			return err
 		}
 		if !web.ValidID(args[0]) {
@@ -189,7 +189,7 @@ func (a *app) readStep(ctx context.Context, id, path string) (step runs.Step, er
 func (a *app) runsEventsCommand() *cobra.Command {
 	var from uint64
 	c := &cobra.Command{
-		Use: "events RUN", Short: "Print what was stored of a run, in order", Args: runArgs("RUN"),
+		Use: "events RUN", Short: "Print what was stored of a run, in order", Args: runArgs(1, "RUN"),
 		RunE: func(c *cobra.Command, args []string) error { return a.showEvents(c.Context(), args[0], from) },
 	}
 	c.Flags().Uint64Var(&from, "from", 1, "the first sequence number")

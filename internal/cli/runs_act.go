@@ -28,7 +28,7 @@ func (a *app) watchRun(ctx context.Context, id string) error {
 func (a *app) runsCancelCommand() *cobra.Command {
 	var noWait bool
 	c := &cobra.Command{
-		Use: "cancel RUN", Short: "Cancel a run; its finally steps run", Args: runArgs("RUN"),
+		Use: "cancel RUN", Short: "Cancel a run; its finally steps run", Args: runArgs(1, "RUN"),
 		RunE: func(c *cobra.Command, args []string) error { return a.cancelRun(c.Context(), args[0], noWait) },
 	}
 	c.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for its end")
@@ -63,7 +63,7 @@ func (a *app) cancelRun(ctx context.Context, id string, noWait bool) error {
 func (a *app) runsResumeCommand() *cobra.Command {
 	flags, request := new(followFlags), engine.ResumeRequest{Dir: a.sys.Dir, By: a.user()}
 	c := &cobra.Command{
-		Use: "resume RUN", Short: "Go on with a run where it stopped", Args: runArgs("RUN"),
+		Use: "resume RUN", Short: "Go on with a run where it stopped", Args: runArgs(1, "RUN"),
 		Long: "Resume goes on with a run that failed, was canceled or paused, or whose process died.\n" +
 			"What succeeded is not done again. With --with-latest it goes on by the workflow's file as it is now:\n" +
 			"steps that have run must stand there unchanged, those that failed or never began may be others.",
@@ -92,7 +92,7 @@ type rerunFlags struct {
 func (a *app) runsRerunCommand() *cobra.Command {
 	flags := new(rerunFlags)
 	c := &cobra.Command{
-		Use: "rerun RUN", Short: "Start a new run of the same definition, linked to the old one", Args: runArgs("RUN"),
+		Use: "rerun RUN", Short: "Start a new run of the same definition, linked to the old one", Args: runArgs(1, "RUN"),
 		Long: "Rerun starts a new run with the inputs of the old one, unless they are given anew. With --from it begins\n" +
 			"at a step: the results of the steps before it are taken over, and so are those of others that ended well\n" +
 			"and do not depend on it. State and cursors are today's.",

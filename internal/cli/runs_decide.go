@@ -52,12 +52,7 @@ func (a *app) decideCommands() []*cobra.Command {
 // decideCommand gives a command the arguments and flags of an act.
 func (a *app) decideCommand(act engine.Act, c *cobra.Command) *cobra.Command {
 	flags, second := new(decideFlags), strings.Fields(c.Use)[2]
-	c.Args = func(c *cobra.Command, args []string) error {
-		if err := exactArgs("RUN", second)(c, args); err != nil {
-			return err
-		}
-		return runArgs("RUN", second)(c, args)
-	}
+	c.Args = runArgs(2, "RUN", second)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		request, err := a.decideRequest(act, flags)
 		if err != nil {

@@ -23,7 +23,7 @@ import (
 func (a *app) runsExportCommand() *cobra.Command {
 	var out string
 	c := &cobra.Command{
-		Use: "export RUN", Short: "Print all that is stored of a run, for archives and bug reports", Args: runArgs("RUN"),
+		Use: "export RUN", Short: "Print all that is stored of a run, for archives and bug reports", Args: runArgs(1, "RUN"),
 		Long: "Export prints the run, its plan, inputs, outputs, steps, events and logs, and those of its sub-workflows'\n" +
 			"runs: one JSON document, or one line each. The value of a secret is never in it: references stay\n" +
 			"references, and what is known as a secret is masked.",
@@ -185,7 +185,7 @@ func manyRuns(c *cobra.Command, args []string) error {
 		return usageError(errors.New("RUN is missing"), "usage: "+c.UseLine())
 	}
 	for _, id := range args {
-		if err := runArgs("RUN")(c, []string{id}); err != nil {
+		if err := runArgs(1, "RUN")(c, []string{id}); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,7 @@ func (a *app) runsLogsCommand() *cobra.Command {
 	var filter web.LogsAsked
 	var since string
 	c := &cobra.Command{
-		Use: "logs RUN [STEP]", Short: "Print the log lines of a run, or of one of its steps", Args: runArgs("RUN", "STEP"),
+		Use: "logs RUN [STEP]", Short: "Print the log lines of a run, or of one of its steps", Args: runArgs(1, "RUN", "STEP"),
 		Example: "  flowrun runs logs 01jq… --level warn --tail 50\n  flowrun runs logs 01jq… 'domains[example.com].whois' --grep timeout",
 		RunE: func(c *cobra.Command, args []string) error {
 			filter.Step = argument(args, 1)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/sandbox"
 )
 
@@ -50,10 +51,7 @@ func (a *app) runSandbox() (err error) {
 
 // announceConfinement says once, at the start of a server, what plugins are not held to.
 func (s *session) announceConfinement() {
-	var missing []string
-	for _, part := range s.owner.engine.Project().MissingConfinement() {
-		missing = append(missing, part.Part)
-	}
+	missing := texts(s.owner.engine.Project().MissingConfinement(), func(part workspace.Confinement) string { return part.Part })
 	if len(missing) > 0 {
 		s.app.note("plugins are not held to: %s; `flowrun doctor` says why", strings.Join(missing, ", "))
 	}
