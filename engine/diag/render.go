@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -196,13 +197,7 @@ func clean(text string) string {
 }
 
 func unsafe(r rune) bool {
-	switch {
-	case r == '\t':
-		return false
-	case r < 0x20, r >= 0x7F && r <= 0x9F, r == 0x061C, r == 0x200E, r == 0x200F:
-		return true
-	}
-	return r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069
+	return r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r))
 }
 
 // report is the JSON form of `validate -o json`.

@@ -6,7 +6,6 @@ package term
 import (
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // Clean returns text as one line that is safe to print: line feeds and tabs
@@ -21,25 +20,17 @@ func clean(text string, lines bool) string {
 	if isPlain(text) {
 		return text
 	}
-	var out strings.Builder
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRuneInString(text[i:])
-		i += size
+	return strings.Map(func(r rune) rune {
 		switch {
-		case r == utf8.RuneError && size == 1:
-			out.WriteRune(utf8.RuneError)
+		case lines && (r == '\n' || r == '\t'):
+			return r
 		case r == '\n' || r == '\t':
-			if lines {
-				out.WriteRune(r)
-			} else {
-				out.WriteByte(' ')
-			}
-		case unicode.IsControl(r) || isBidi(r):
-		default:
-			out.WriteRune(r)
+			return ' '
+		case unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp): // some terminals take the last two for a new line
+			return -1
 		}
-	}
-	return out.String()
+		return r
+	}, text)
 }
 
 // isPlain is the fast way out for printable ASCII.
@@ -50,16 +41,4 @@ func isPlain(text string) bool {
 		}
 	}
 	return true
-}
-
-// isBidi reports the characters that change the order of display, and the
-// separators that some terminals take for a new line.
-func isBidi(r rune) bool {
-	switch {
-	case r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069:
-		return true
-	case r == 0x200E, r == 0x200F, r == 0x061C, r == 0x2028, r == 0x2029:
-		return true
-	}
-	return false
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,13 +54,9 @@ func inputNames(schema json.RawMessage) string {
 	if json.Unmarshal(schema, &object) != nil || len(object.Properties) == 0 {
 		return ""
 	}
-	required := map[string]bool{}
-	for _, name := range object.Required {
-		required[name] = true
-	}
 	var names []string
 	for _, name := range objectKeys(object.Properties) {
-		if required[name] {
+		if slices.Contains(object.Required, name) {
 			name += "!"
 		}
 		names = append(names, name)
