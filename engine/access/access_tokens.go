@@ -177,10 +177,7 @@ func (c *Control) RemoveAccessToken(_ context.Context, name string) error {
 	}
 	found := findToken(tokens, name)
 	if found == nil {
-		var names []string
-		for _, token := range tokens {
-			names = append(names, token.Name)
-		}
+		names := diag.NamesOf(tokens, func(t storedToken) string { return t.Name })
 		unknown := &fault.UnknownError{What: "token", Name: name, Hint: diag.DidYouMean(name, names)}
 		unknown.Hint = unknown.Hint.Or(diag.Sayf("%s lists the tokens", diag.Command{"tokens", "list"}))
 		return unknown

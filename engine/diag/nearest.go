@@ -36,13 +36,18 @@ func Naming(lead string, words ...string) Hint {
 	return Say(lead + strings.Join(words, ", "))
 }
 
+// NamesOf are the names of things, for who looks for a near one.
+func NamesOf[T any](things []T, name func(T) string) []string {
+	names := make([]string, len(things))
+	for i, thing := range things {
+		names[i] = name(thing)
+	}
+	return names
+}
+
 // Words are words of a type of their own, such as the kinds of errors, as texts.
 func Words[T ~string](words ...T) []string {
-	texts := make([]string, len(words))
-	for i, word := range words {
-		texts[i] = string(word)
-	}
-	return texts
+	return NamesOf(words, func(word T) string { return string(word) })
 }
 
 // Count is a number of things: "1 run", "3 runs".

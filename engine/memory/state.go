@@ -145,10 +145,7 @@ func storedItem(value runs.StateValue) StateItem {
 }
 
 func unknownState(workflow, name string, items []StateItem) error {
-	var names []string
-	for _, item := range items {
-		names = append(names, item.Name)
-	}
+	names := diag.NamesOf(items, func(item StateItem) string { return item.Name })
 	hint := diag.DidYouMean(name, names).Or(diag.Sayf("%s lists what there is", diag.Command{"state", "get", workflow}))
 	return &fault.UnknownError{What: "state of workflow " + workflow, Name: name, Hint: hint}
 }

@@ -33,10 +33,7 @@ func (p *parser) simulator(name, value *spec.Node) {
 
 // checkSimulators reports simulators of connections that there are not.
 func (p *parser) checkSimulators() {
-	names := make([]string, len(p.project.Connections))
-	for i, connection := range p.project.Connections {
-		names[i] = connection.Name
-	}
+	names := diag.NamesOf(p.project.Connections, func(c Connection) string { return c.Name })
 	for _, simulator := range p.project.Sandbox {
 		if slices.Contains(names, simulator.Connection) {
 			continue

@@ -249,10 +249,7 @@ func (b *binder) wantedOutputs(w *wanted, node *spec.Node) {
 	if !b.mapping(node, "`outputs`") {
 		return
 	}
-	names := make([]string, len(b.workflow.Outputs))
-	for i, output := range b.workflow.Outputs {
-		names[i] = output.Name
-	}
+	names := diag.NamesOf(b.workflow.Outputs, func(output plan.Output) string { return output.Name })
 	for _, pair := range node.Pairs {
 		if !slices.Contains(names, pair.Key.Text) {
 			b.unknown(pair.Key, "the workflow has no output", pair.Key.Text, names)

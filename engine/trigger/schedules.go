@@ -92,10 +92,7 @@ func unknownScheduleIn(ctx context.Context, r *inforce.Revisions, id string) err
 	if err != nil {
 		return unknown // that there is none is said all the same
 	}
-	ids := make([]string, len(triggers))
-	for i := range triggers {
-		ids[i] = triggers[i].id
-	}
+	ids := diag.NamesOf(triggers, func(n namedTrigger) string { return n.id })
 	unknown.Hint = diag.DidYouMean(id, ids).Or(unknown.Hint)
 	return unknown
 }

@@ -13,6 +13,8 @@ import (
 // NamedConnection is a connection as a command names it.
 type NamedConnection struct{ Name, Plugin string }
 
+func (c NamedConnection) name() string { return c.Name }
+
 // FindConnection returns the connection of that name, or the one that a plugin has under
 // its own name without being declared. The error is an *UnknownError.
 func (p *Workspace) FindConnection(name string) (NamedConnection, error) {
@@ -22,10 +24,7 @@ func (p *Workspace) FindConnection(name string) (NamedConnection, error) {
 	if slices.Contains(p.PluginNames(), name) {
 		return NamedConnection{name, name}, nil
 	}
-	var names []string
-	for _, connection := range p.ConnectionNames() {
-		names = append(names, connection.Name)
-	}
+	names := diag.NamesOf(p.ConnectionNames(), NamedConnection.name)
 	unknown := &fault.UnknownError{What: "connection", Name: name, Hint: diag.DidYouMean(name, names)}
 	unknown.Hint = unknown.Hint.Or(diag.Sayf("%s lists the connections", diag.Command{"connections"}))
 	return NamedConnection{}, unknown

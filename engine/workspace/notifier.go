@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/notify"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/project"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
@@ -24,11 +25,11 @@ func (c *catalog) NotifyTargets() []string {
 	if c.project.config.ProjectFile == "" {
 		return nil
 	}
-	names := []string{}
-	for _, target := range c.project.file.Notify {
-		names = append(names, target.Name)
-	}
-	return names
+	return c.project.notifyNames()
+}
+
+func (p *Workspace) notifyNames() []string {
+	return diag.NamesOf(p.file.Notify, func(target project.Notify) string { return target.Name })
 }
 
 // notifyInput is the `with` of core.notify.
@@ -68,12 +69,8 @@ func (p *Workspace) notify(ctx context.Context, request runs.Request, sink runs.
 func (p *Workspace) NotifyTarget(ctx context.Context, name string) (notify.Target, error) {
 	declared, ok := p.file.NotifyTarget(name)
 	if !ok {
-		var names []string
-		for _, target := range p.file.Notify {
-			names = append(names, target.Name)
-		}
 		err := fmt.Errorf("no notify target has the name %q", name)
-		if hint := diag.DidYouMean(name, names); hint.Text != "" {
+		if hint := diag.DidYouMean(name, p.notifyNames()); hint.Text != "" {
 			err = fmt.Errorf("%w; %s", err, hint.Text)
 		}
 		return notify.Target{}, err

@@ -62,8 +62,8 @@ func (p *Workspace) CheckLive() error {
 		return nil
 	}
 	names := p.declaredConnections()
-	for _, target := range p.file.Notify {
-		names = append(names, LiveNotify+target.Name)
+	for _, target := range p.notifyNames() {
+		names = append(names, LiveNotify+target)
 	}
 	for _, name := range p.sandbox.Live {
 		if slices.Contains(names, name) || slices.Contains(p.PluginNames(), name) {

@@ -76,10 +76,7 @@ func (p *Workspace) checkTokenFrom(declared *project.Connection, config json.Raw
 }
 
 func (p *Workspace) declaredConnections() []string {
-	var names []string
-	for _, connection := range p.file.Connections {
-		names = append(names, connection.Name)
-	}
+	names := diag.NamesOf(p.file.Connections, func(c project.Connection) string { return c.Name })
 	slices.Sort(names)
 	return names
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/editor"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/spec"
@@ -24,10 +25,6 @@ func (p *Workspace) WorkflowSchema(context.Context) (json.RawMessage, error) {
 		}
 		actions = append(actions, description.Actions...)
 	}
-	var connections []string
-	for _, connection := range p.ConnectionNames() {
-		connections = append(connections, connection.Name)
-	}
-	schema, err := editor.Schema(spec.V1(), actions, connections)
+	schema, err := editor.Schema(spec.V1(), actions, diag.NamesOf(p.ConnectionNames(), NamedConnection.name))
 	return schema, errors.Join(append(broken, err)...)
 }

@@ -271,10 +271,7 @@ func (p *Workspace) Actions(_ context.Context, plugin string) ([]*plan.Action, e
 
 // PluginNames returns the names of all plugins, sorted.
 func (p *Workspace) PluginNames() []string {
-	var names []string
-	for _, source := range p.sources() {
-		names = append(names, source.Name)
-	}
+	names := diag.NamesOf(p.sources(), func(source pluginhost.Source) string { return source.Name })
 	slices.Sort(names)
 	return names
 }
