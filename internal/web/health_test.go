@@ -2,6 +2,7 @@ package web
 
 import (
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -73,7 +74,10 @@ func TestAPanicIsNotToldOverTCP(t *testing.T) {
 	a := newAlwaysOn(t)
 	options := a.options()
 	options.Ready = func() error { panic("boom") }
-	g, err := guard.New(API(options), guard.Options{Authority: authority{}, Now: time.Now, Entropy: strings.NewReader(""), Hosts: []string{"example.com"}})
+	g, err := guard.New(API(options), guard.Options{
+		Authority: authority{}, Now: time.Now, Entropy: strings.NewReader(""), Hosts: []string{"example.com"},
+		LoginPage: func(io.Writer, guard.LoginView) error { return nil },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

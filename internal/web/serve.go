@@ -49,7 +49,7 @@ type ServerOptions struct {
 	Observe    func(pattern string, next http.Handler) http.Handler
 	Log        *slog.Logger
 	HostName   string // of this machine, for links where no other name is known
-	// LoginPage writes the page with the login form; nil = a plain one.
+	// LoginPage writes the page with the login form.
 	LoginPage func(io.Writer, guard.LoginView) error
 }
 

@@ -109,7 +109,7 @@ func newProbed(t *testing.T, p *product) (*probed, []guard.Route) {
 		})
 	}
 	g, err := guard.New(routes, guard.Options{
-		Authority: authority{p.engine}, Now: p.clock.Now, Entropy: p.server.Entropy, Listen: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7070},
+		Authority: authority{p.engine}, Now: p.clock.Now, Entropy: p.server.Entropy, LoginPage: p.server.LoginPage, Listen: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7070},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -307,7 +307,7 @@ func TestControlAGuardThatTrusts(t *testing.T) {
 				probe.caller, _ = guard.CallerOf(r.Context())
 			})})
 			g, err := guard.New(routes, guard.Options{
-				Authority: authority{p.engine}, Now: p.clock.Now, Entropy: p.server.Entropy, Listen: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7070},
+				Authority: authority{p.engine}, Now: p.clock.Now, Entropy: p.server.Entropy, LoginPage: p.server.LoginPage, Listen: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7070},
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -26,6 +26,7 @@ import (
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli"
 	"github.com/flowrun/flowrun/internal/web"
+	"github.com/flowrun/flowrun/internal/web/guard"
 	"github.com/flowrun/flowrun/sdk"
 )
 
@@ -324,7 +325,7 @@ func hookWalk(t *work) []string {
 	gate := web.NewGate()
 	server, err := web.NewServer(listener, web.ServerOptions{
 		API: web.Options{Runs: e, Hooks: e, Tokens: e, Ready: e.Ready, Gate: gate}, Sessions: e, Now: time.Now, Entropy: rand.Reader,
-		Log: slog.New(slog.DiscardHandler), HostName: "here",
+		Log: slog.New(slog.DiscardHandler), HostName: "here", LoginPage: func(io.Writer, guard.LoginView) error { return nil },
 	})
 	if err != nil {
 		t.fail(err)

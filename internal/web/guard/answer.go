@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"html/template"
 	"net/http"
 	"strings"
 
@@ -28,9 +27,6 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, code wire.Code, d
 	w.WriteHeader(code.Status())
 	_ = g.refusal.Execute(w, map[string]string{"Title": http.StatusText(code.Status()), "Detail": detail, "Hint": hint})
 }
-
-// parse makes a template of ours: one that is wrong is a mistake in this package.
-func parse(text string) *template.Template { return template.Must(template.New("").Parse(text)) }
 
 const refusalPage = `<!doctype html>
 <html lang="en">

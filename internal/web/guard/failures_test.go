@@ -85,7 +85,7 @@ func TestWrongSignaturesOfHooks(t *testing.T) {
 	hook := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
 	clock := time.Unix(1000, 0)
 	g, err := New([]Route{{Pattern: "POST /hooks/{workflow}/{trigger}", Face: FaceHook, Handler: hook}},
-		Options{Authority: &fakeAuthority{}, Now: func() time.Time { return clock }, Entropy: &counter{}})
+		Options{Authority: &fakeAuthority{}, Now: func() time.Time { return clock }, Entropy: &counter{}, LoginPage: plainLogin})
 	if err != nil {
 		t.Fatal(err)
 	}

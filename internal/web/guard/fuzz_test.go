@@ -17,7 +17,7 @@ func FuzzPath(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	g, err := New(testRoutes(func(string, Caller) {}), Options{Authority: &fakeAuthority{}, Now: nil, Entropy: &counter{}})
+	g, err := New(testRoutes(func(string, Caller) {}), Options{Authority: &fakeAuthority{}, Now: nil, Entropy: &counter{}, LoginPage: plainLogin})
 	if err == nil || g != nil {
 		f.Fatal("a guard without a clock")
 	}

@@ -68,7 +68,7 @@ type Options struct {
 	Hold func(ctx context.Context) (release func())
 	// Sessions keeps sessions over restarts; nil = they end with the process.
 	Sessions SessionStore
-	// LoginPage writes the page with the login form; nil = a plain one.
+	// LoginPage writes the page with the login form.
 	LoginPage func(io.Writer, LoginView) error
 	// Log gets what goes wrong here, and refused logins; nil = nowhere.
 	Log *slog.Logger
@@ -109,8 +109,8 @@ func (b *bound) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // New returns the guard of a table of routes. It owns /login and /logout besides.
 // A route whose pattern, face or scope leaves anything open is an error.
 func New(routes []Route, o Options) (*Guard, error) {
-	if o.Authority == nil || o.Now == nil || o.Entropy == nil {
-		return nil, errors.New("make a guard: the authority, the clock and the entropy must be given")
+	if o.Authority == nil || o.Now == nil || o.Entropy == nil || o.LoginPage == nil {
+		return nil, errors.New("make a guard: the authority, the clock, the entropy and the login page must be given")
 	}
 	if o.After == nil {
 		o.After = time.After
@@ -120,11 +120,7 @@ func New(routes []Route, o Options) (*Guard, error) {
 	}
 	g := &Guard{
 		options: o, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(), failures: newFailures(o.Now),
-		sessions: newSessions(o.Now, o.Entropy, o.Sessions), live: newLive(), refusal: parse(refusalPage),
-	}
-	if o.LoginPage == nil {
-		plain := parse(plainLogin)
-		g.options.LoginPage = func(out io.Writer, view LoginView) error { return plain.Execute(out, view) }
+		sessions: newSessions(o.Now, o.Entropy, o.Sessions), live: newLive(), refusal: template.Must(template.New("").Parse(refusalPage)),
 	}
 	g.sessions.load(o.Log)
 	for _, host := range o.Hosts {

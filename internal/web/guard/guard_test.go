@@ -118,7 +118,7 @@ func newFixture(t *testing.T, change ...func(*Options)) *fixture {
 	f := &fixture{t: t, authority: &fakeAuthority{}, clock: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)}
 	o := Options{
 		Authority: f.authority, Now: func() time.Time { return f.clock }, Entropy: &counter{},
-		Listen: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7070},
+		Listen: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7070}, LoginPage: plainLogin,
 	}
 	for _, c := range change {
 		c(&o)
@@ -329,7 +329,7 @@ func TestRoutesThatLeaveSomethingOpenAreRefused(t *testing.T) {
 		"a login of somebody":     {Pattern: "GET /login", Face: FaceOpen, Handler: handler},
 		"the zero value":          {},
 	} {
-		if _, err := New([]Route{route}, Options{Authority: &fakeAuthority{}, Now: time.Now, Entropy: &counter{}}); err == nil {
+		if _, err := New([]Route{route}, Options{Authority: &fakeAuthority{}, Now: time.Now, Entropy: &counter{}, LoginPage: plainLogin}); err == nil {
 			t.Errorf("%s: %+v is accepted", name, route)
 		}
 	}
@@ -371,7 +371,7 @@ func TestAnAuthorityThatFailsLetsNobodyIn(t *testing.T) {
 
 func TestAPanicOfAHandlerIsContained(t *testing.T) {
 	g, err := New([]Route{{Pattern: "GET /x", Face: FaceOpen, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("oops") })}},
-		Options{Authority: &fakeAuthority{}, Now: time.Now, Entropy: &counter{}})
+		Options{Authority: &fakeAuthority{}, Now: time.Now, Entropy: &counter{}, LoginPage: plainLogin})
 	if err != nil {
 		t.Fatal(err)
 	}
