@@ -11,11 +11,11 @@ build: ## all packages, and the binary into bin/
 	$(GO) build ./...
 	$(GO) build -o bin/flowrun ./cmd/flowrun
 
-test: ## the tests of the README
-	$(GO) test ./...
+test: ## the tests of the README, with all of each suite that a change must pass
+	FLOWRUN_SUITES=all $(GO) test ./...
 
 race: ## the tests under the race detector
-	$(GO) test -race ./...
+	FLOWRUN_SUITES=all $(GO) test -race ./...
 
 FUZZTIME ?= 200s
 fuzz: ## every fuzz target for FUZZTIME: about an hour and a half
@@ -62,8 +62,8 @@ reproduce: ## the release of this machine's system twice, in two folders: the sa
 examples: ## the plugins of third parties build and pass
 	./scripts/examples
 
-# The fault suites at their full size; `go test ./...` runs each of them shortened. FLOWRUN_SEED=n repeats one.
-FAULT = $(GO) test -count=1 -v
+# The fault suites at their full size; .ci/run and `make test` run each of them shortened, `go test ./...` a part of that. FLOWRUN_SEED=n repeats one.
+FAULT = FLOWRUN_SUITES=all $(GO) test -count=1 -v
 
 faults: power syscalls full-disk corruption kill crash triggers schedules backups sim replay timers tokens evil swaps shutdown hostile ## all but the soak: some hours
 

@@ -61,6 +61,7 @@ func ProductRules() Rules {
 			"internal/web/markdown": {},
 			"internal/testbuild":    {},
 			"internal/testcommand":  {"internal/cli"},
+			"internal/suitesize":    {},
 			"test/walks":            {"engine", "engine/runs", "engine/workspace", "internal/cli", "internal/web", "internal/web/guard", "sdk"},
 
 			"internal/doctor":   append(rooms(), "engine", "engine/diag", "engine/plan", "engine/runs", "engine/telemetry", "internal/web"),
