@@ -192,7 +192,6 @@ func soleImporters() map[string][]string {
 		"go.opentelemetry.io":                 {"engine/telemetry"},
 		"github.com/go-logr/logr":             {"engine/telemetry"},
 		"github.com/yuin/goldmark":            {"internal/web/markdown"},
-		"github.com/microcosm-cc/bluemonday":  {"internal/web/markdown"},
 	}
 }
 

@@ -1,7 +1,7 @@
 // Package markdown renders a safe subset of Markdown as HTML: what workflows and
 // services write for people, who trust none of it. There is no HTML from the text,
 // no picture, no id, class or style, and no link but to http, https and mailto.
-// goldmark reads and writes it, bluemonday lets only the subset out (ADR 26).
+// goldmark reads and writes it, onlySubset lets no more out (ADR 26).
 package markdown
 
 import (
@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/microcosm-cc/bluemonday"
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
@@ -35,7 +34,6 @@ const (
 type Renderer struct {
 	parser parser.Parser
 	writer renderer.Renderer
-	policy *bluemonday.Policy
 }
 
 // New returns a Renderer.
@@ -55,24 +53,7 @@ func New() *Renderer {
 		goldmark.WithExtensions(extension.Table, extension.Strikethrough),
 		goldmark.WithRendererOptions(html.WithHardWraps(), renderer.WithNodeRenderers(util.Prioritized(links{}, 10))),
 	)
-	return &Renderer{parser: md.Parser(), writer: md.Renderer(), policy: newPolicy()}
-}
-
-// rel keeps what a link leads to from knowing where it was, and from the page.
-const rel = "noopener noreferrer nofollow"
-
-// newPolicy allows what may come out, whatever was written.
-func newPolicy() *bluemonday.Policy {
-	p := bluemonday.NewPolicy()
-	p.AllowElements("p", "br", "hr", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code", "em", "strong", "del",
-		"table", "thead", "tbody", "tr", "th", "td")
-	p.AllowAttrs("start").Matching(regexp.MustCompile(`^\d{1,9}$`)).OnElements("ol")
-	p.AllowAttrs("href").OnElements("a")
-	p.AllowAttrs("rel").Matching(regexp.MustCompile("^" + rel + "$")).OnElements("a")
-	p.AllowURLSchemes(schemes...)
-	p.RequireParseableURLs(true)
-	p.AllowRelativeURLs(false)
-	return p
+	return &Renderer{parser: md.Parser(), writer: md.Renderer()}
 }
 
 // Render returns a text as HTML, or false where it has nothing to render: no mark of
@@ -93,13 +74,13 @@ func (r *Renderer) Render(source string, first int) (template.HTML, bool) {
 	if r.writer.Render(&out, raw, doc) != nil || out.Len() > maxGrowth*(len(raw)+100) {
 		return "", false
 	}
-	clean := r.policy.Sanitize(out.String())
+	clean := onlySubset(out.String())
 	if strings.TrimSpace(plain(clean)) == "" {
 		return "", false // nothing would be seen
 	}
 	clean = emptyHead().ReplaceAllString(clean, "<td></td>")
 	clean = tableScroll.Replace(clean)
-	return template.HTML(strings.ReplaceAll(clean, maskPlace, maskText)), true //nolint:gosec // the policy let it out
+	return template.HTML(strings.ReplaceAll(clean, maskPlace, maskText)), true //nolint:gosec // the subset alone
 }
 
 // What stands in the place of a secret stays as it is: none of its letters is a mark
@@ -245,9 +226,6 @@ func address(written []byte, entities bool) string {
 	}
 	return to
 }
-
-// schemes are where links may lead.
-var schemes = []string{"http", "https", "mailto"}
 
 // writeLink writes the beginning or the end of a link; one without a text shows
 // where it leads to. One that leads nowhere is its text.

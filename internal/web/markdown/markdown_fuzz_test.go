@@ -131,3 +131,58 @@ func TestControlFaultsOfHTMLAreSeen(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlyTheSubsetComesOutOfHTML: what passes does not hang on what wrote the HTML.
+func TestOnlyTheSubsetComesOutOfHTML(t *testing.T) {
+	for hostile, want := range map[string]string{
+		"<script>alert(1)</script>":                               "alert(1)",
+		"<SCRIPT SRC=//x></SCRIPT><p onclick=x STYLE='a'>a</p>":   "<p>a</p>",
+		"<style>p{}</style><img src=x onerror=alert(1)>b":         "p{}b",
+		`<a href="java&#10;script:x" rel="x">c</a>`:               "<a>c</a>",
+		`<a href=" JavaScript:alert(1)">d</a>`:                    "<a>d</a>",
+		`<a href="//x.example">e</a><a href="/x">f</a>`:           "<a>e</a><a>f</a>",
+		`<a href="https://x.example" target=_top>g</a>`:           `<a href="https://x.example">g</a>`,
+		`<a href="https://x.example" href="javascript:x">h</a>`:   `<a href="https://x.example">h</a>`,
+		`<ol start="7"><ol start="7x"><ol start="1234567890">`:    `<ol start="7"><ol><ol>`,
+		"<!-- x --><!DOCTYPE html><?xml x?><![CDATA[<b>]]>i":      "]]&gt;i",
+		"<svg><a xlink:href='javascript:x'>j</a><p>k</svg>":       "<a>j</a><p>k",
+		"<p title=\"</p><script>x</script>\">l</p>&lt;script&gt;": "<p>l</p>&lt;script&gt;",
+		"<noscript><p title=\"</noscript><img src=x>\">":          "&lt;p title=&#34;&#34;&gt;",
+		"<textarea><script>m</script></textarea>":                 "&lt;script&gt;m&lt;/script&gt;",
+		"<p <script>n": "<p>n",
+	} {
+		if got := onlySubset(hostile); got != want {
+			t.Errorf("%s\n comes out as %s\n want         %s", hostile, got, want)
+		}
+	}
+}
+
+// FuzzSubset: of any HTML only the subset comes out, and who reads it again reads the
+// same.
+func FuzzSubset(f *testing.F) {
+	for _, seed := range []string{
+		"<a href='https://x?a=b&amp;c' rel='" + rel + "'>a</a><ol start=3><li>b", "<svg><style><p title='</style><img src=x>'>", "<math><mi//xlink:href='data:x'>",
+		"<p title=\"</p><script>x</script>\">&lt;&#60;&amp;lt;</p>", "<!--><p>--><![CDATA[<p>]]><?p?>", "<a href=java\tscript:x><a href=&#106;avascript:x>", "<textarea></p>", "</p x=y><br/><p/>\x00\xff",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, page string) {
+		out := onlySubset(page)
+		if again := onlySubset(out); again != out {
+			t.Fatalf("of %q comes %q, and of that %q", page, out, again)
+		}
+		for tokens := html.NewTokenizer(strings.NewReader(out)); ; {
+			switch kind := tokens.Next(); kind {
+			case html.ErrorToken:
+				return
+			case html.CommentToken, html.DoctypeToken:
+				t.Fatalf("of %q comes %q", page, out)
+			case html.StartTagToken, html.SelfClosingTagToken:
+				token := tokens.Token()
+				if fault := faultOfTag(token); fault != "" && token.Data != "h2" && fault != "a link without its rel" {
+					t.Fatalf("%s in %q of %q", fault, out, page)
+				}
+			}
+		}
+	})
+}
