@@ -140,7 +140,7 @@ func (p *process) prepare() error {
 	if p.group, err = h.makeGroup(p.unit.source.Name, base64.RawURLEncoding.EncodeToString(id[4:10])); err != nil {
 		return err
 	}
-	p.runner = &processRunner{process: p, held: rules, limits: h.options.Limits, exited: make(chan struct{})}
+	p.runner = &processRunner{process: p, ruleset: rules, limits: h.options.Limits, exited: make(chan struct{})}
 	if rules != nil {
 		rules.Pass, rules.IntoGroup = max(binary.NativeEndian.Uint32(id[10:]), 1), p.group != nil
 		p.runner.pass = rules.Pass

@@ -30,10 +30,10 @@ const drainTime = time.Second
 // line alone; all other output goes to output.
 type processRunner struct {
 	*process
-	env    []string
-	held   *confine.Rules // what the process may do; nil = whatever its user may
-	pass   uint32         // of its group (confine.Group)
-	limits Limits
+	env     []string
+	ruleset *confine.Rules // what the process may do; nil = whatever its user may
+	pass    uint32         // of its group (confine.Group)
+	limits  Limits
 
 	cmd      *exec.Cmd
 	lifeline *os.File // write end of the plugin's stdin
@@ -105,7 +105,7 @@ func (r *processRunner) Start(context.Context) error {
 		Stdin: p.stdinR, Stdout: p.stdoutW, Stderr: p.stderrW, ExtraFiles: []*os.File{token, r.code.file},
 		SysProcAttr: processAttributes(r.pass, r.group.Folder()),
 	}
-	ended, err := r.unit.host.spawn.start(r.cmd, r.held)
+	ended, err := r.unit.host.spawn.start(r.cmd, r.ruleset)
 	closeFiles(r.group.Folder())
 	if err != nil {
 		p.close()

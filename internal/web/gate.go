@@ -77,12 +77,12 @@ func (g *Gate) leave(changes bool) {
 
 func (g *Gate) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		changing := changes(r)
-		if !g.enter(changing) {
+		change := changes(r)
+		if !g.enter(change) {
 			wire.NewProblem(wire.CodeClosing, closingText).Write(w)
 			return
 		}
-		defer g.leave(changing)
+		defer g.leave(change)
 		next.ServeHTTP(w, r)
 	})
 }

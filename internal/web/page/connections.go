@@ -105,10 +105,10 @@ func (s *site) findConnection(r *http.Request) (*connectionRow, error) {
 
 // ofConnection is what serves the connection of the path.
 func ofConnection[T any](s *site, serve func(*http.Request, *connectionRow) (T, error)) func(*http.Request) (T, error) {
-	return func(r *http.Request) (made T, err error) {
+	return func(r *http.Request) (answer T, err error) {
 		row, err := s.findConnection(r)
 		if err != nil {
-			return made, err
+			return answer, err
 		}
 		return serve(r, row)
 	}

@@ -124,9 +124,9 @@ type outcome struct {
 }
 
 // done is a screen that shows what an action has done.
-func done(made *screen) *outcome {
-	made.Status = http.StatusOK
-	return &outcome{screen: made}
+func done(result *screen) *outcome {
+	result.Status = http.StatusOK
+	return &outcome{screen: result}
 }
 
 // screen is one page: the template of its content with the data that it shows.

@@ -65,10 +65,10 @@ func runID(r *http.Request) (string, error) {
 
 // ofRun is what serves the run of the path.
 func ofRun[T any](serve func(r *http.Request, id string) (T, error)) func(*http.Request) (T, error) {
-	return func(r *http.Request) (made T, err error) {
+	return func(r *http.Request) (answer T, err error) {
 		id, err := runID(r)
 		if err != nil {
-			return made, err
+			return answer, err
 		}
 		return serve(r, id)
 	}

@@ -129,14 +129,14 @@ func (s *site) act(a action) http.Handler {
 // download serves a file.
 func (s *site) download(f file) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		made, err := f.read(r)
+		body, err := f.read(r)
 		if err != nil {
 			s.write(w, r, s.problem(r, err))
 			return
 		}
 		w.Header().Set("Content-Type", "application/octet-stream")
-		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", fileName(made.name)))
-		_, _ = w.Write(made.content) // the reader is gone: nobody is left to tell
+		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", fileName(body.name)))
+		_, _ = w.Write(body.content) // the reader is gone: nobody is left to tell
 	})
 }
 
