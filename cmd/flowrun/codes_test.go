@@ -27,7 +27,6 @@ var codesProject = map[string]string{
 // that needs more than one file, and shows what a user sees. UPDATE=1 writes it.
 func TestEveryProjectCodeHasAGolden(t *testing.T) {
 	t.Parallel()
-	binary := buildBinary(t)
 	var golden strings.Builder
 	for _, page := range diag.Pages() {
 		if page.Code < "FR4020" || page.Code >= "FR6" {
@@ -37,7 +36,7 @@ func TestEveryProjectCodeHasAGolden(t *testing.T) {
 			t.Errorf("%s has no example", page.Code)
 			continue
 		}
-		wrong := runExample(t, binary, page.Code, page.Wrong, true)
+		wrong := runExample(t, page.Code, page.Wrong, true)
 		seen := page.Code
 		if seen == "FR4023" {
 			seen = "FR4024" // told of the file that is too deep, by the one that calls it
@@ -45,7 +44,7 @@ func TestEveryProjectCodeHasAGolden(t *testing.T) {
 		if found := reported(wrong); len(found) != 1 || found[0] != seen {
 			t.Errorf("%s: the wrong example gives %v\n%s", page.Code, found, wrong)
 		}
-		if right := runExample(t, binary, page.Code, page.Right, false); len(reported(right)) != 0 {
+		if right := runExample(t, page.Code, page.Right, false); len(reported(right)) != 0 {
 			t.Errorf("%s: the right example gives\n%s", page.Code, right)
 		}
 		golden.WriteString(wrong + "\n")
@@ -77,9 +76,10 @@ func reported(output string) []string {
 }
 
 // runExample puts an example into the project and returns what flowrun says.
-func runExample(t *testing.T, binary, code, text string, wrong bool) string {
+func runExample(t *testing.T, code, text string, wrong bool) string {
 	t.Helper()
 	dir := t.TempDir()
+	binary := experienced(t, dir)
 	put := func(name, content string) {
 		t.Helper()
 		path := filepath.Join(dir, name)

@@ -25,7 +25,8 @@ var askAPerson = map[string]string{"access-request.yaml": "approve", "stale-labe
 // of one project, and runs it against the simulators.
 func TestJobsOfOtherProducts(t *testing.T) {
 	t.Parallel()
-	binary, dir := buildBinary(t), t.TempDir()
+	dir := t.TempDir()
+	binary := experienced(t, dir)
 	if err := os.CopyFS(dir, os.DirFS(comingFrom)); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func approve(t *testing.T, binary, dir, step string) {
 // prints.
 func TestTheDocumentationIsTrue(t *testing.T) {
 	t.Parallel()
-	binary, checked := buildBinary(t), 0
+	checked := 0
 	for _, name := range filesBelow(t, "../../docs", ".md") {
 		page := filepath.Join("../../docs", name)
 		text, err := os.ReadFile(page)
@@ -105,6 +106,7 @@ func TestTheDocumentationIsTrue(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
+			binary := experienced(t, dir)
 			if filepath.Dir(page) == filepath.Clean(comingFrom) {
 				if err := os.CopyFS(dir, os.DirFS(comingFrom)); err != nil {
 					t.Fatal(err)

@@ -58,6 +58,26 @@ var described = sync.OnceValues(func() (*testcommand.Described, error) {
 	return testcommand.Command{Executable: executable, User: "ann", Environ: []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}}.Describe(dir)
 })
 
+// experienced returns a flowrun that has described its bundled plugins before, for
+// commands in this process in a folder that has its states below it.
+func experienced(t *testing.T, dir string) (binary string) {
+	t.Helper()
+	plugins, err := described()
+	if err == nil {
+		err = plugins.Project(dir)
+	}
+	if err == nil {
+		err = plugins.State(filepath.Join(dir, "flowrun"))
+	}
+	if err == nil {
+		binary, err = exec.LookPath("flowrun")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return binary
+}
+
 // variables is the key of the names of all variables that a script may have.
 type variables struct{}
 

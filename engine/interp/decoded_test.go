@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/quota"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/internal/suitesize"
 )
 
 // rowsOf is an answer of n small objects.
@@ -23,11 +24,12 @@ func rowsOf(n int) json.RawMessage {
 // the one that they are of. Runs of older programs go on as they did.
 func TestIssue13_02OutputsThatAreTooLargeToReadFailTheStep(t *testing.T) {
 	const large, small = 400_000, 1000
-	for _, c := range []struct {
+	type reading struct {
 		rows, version int
 		expression    string
 		want          runs.Status
-	}{
+	}
+	readings := suitesize.Part(t, []reading{ // each takes its time
 		{large, interp.Version, "len(steps.a.outputs.rows)", runs.RunFailed},
 		{large, interp.Version, "len(steps.a.outputs.rows ?? [])", runs.RunFailed},
 		{large, interp.Version, "len(steps.a.outputs)", runs.RunFailed},
@@ -36,6 +38,8 @@ func TestIssue13_02OutputsThatAreTooLargeToReadFailTheStep(t *testing.T) {
 		{large, interp.Version, `len(steps["a"].outputs.rows)`, runs.RunFailed},
 		{large, interp.Version, "steps.a.status", runs.RunSucceeded},
 		{large, 3, "len(steps.a.outputs.rows)", runs.RunSucceeded},
+	})
+	readings = append(readings, []reading{
 		{small, interp.Version, "len(steps.a.outputs.rows)", runs.RunSucceeded},
 		{small, interp.Version, "steps.a?.outputs?.rows[999].n", runs.RunSucceeded},
 		{small, interp.Version, `steps["a"]["outputs"]["rows"][0].n`, runs.RunSucceeded},
@@ -43,7 +47,8 @@ func TestIssue13_02OutputsThatAreTooLargeToReadFailTheStep(t *testing.T) {
 		{small, interp.Version, "let s = steps.a; s.outputs.rows[0].n", runs.RunSucceeded},
 		{small, interp.Version, `len(toJSON(steps.a)) > 100`, runs.RunSucceeded},
 		{small, interp.Version, `len(filter(values(steps), #.outputs.rows[0].n == 1))`, runs.RunSucceeded},
-	} {
+	}...)
+	for _, c := range readings {
 		w := enginetest.Workflow(enginetest.Do("a", "svc.read", nil), enginetest.Let("b", "n", "${{ "+c.expression+" }}"))
 		for _, floor := range []int64{0, 1} { // with room for decoded answers, and with none
 			if c.rows == large && floor > 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/flowrun/flowrun/engine/enginetest"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/internal/suitesize"
 )
 
 // takeUpFactor is how many times its journal a run may take in memory while it is
@@ -108,8 +109,10 @@ func takeUps() map[string]shape {
 // TestIssue13_02TakingUpARunTakesFourTimesItsJournal: of memory, whatever it is
 // that the journal holds.
 func TestIssue13_02TakingUpARunTakesFourTimesItsJournal(t *testing.T) {
-	for name, s := range takeUps() {
+	shapes := takeUps()
+	for _, name := range suitesize.Part(t, slices.Sorted(maps.Keys(shapes))) {
 		t.Run(name, func(t *testing.T) {
+			s := shapes[name]
 			b := newBench(t)
 			b.close()
 			b.bounds.DecodedBytes = 4 << 20

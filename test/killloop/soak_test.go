@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/flowrun/flowrun/internal/suitesize"
 )
 
 // The load of the soak.
@@ -30,6 +32,9 @@ const (
 // and nothing be left behind.
 func TestSoak(t *testing.T) {
 	t.Parallel()
+	if os.Getenv("FLOWRUN_SOAK") == "" && !suitesize.All() {
+		t.Skip("SKIPPED: FLOWRUN_SUITES=all soaks for some seconds, make soak for half an hour")
+	}
 	slack := 4.0 // of a short form: what runs gather and a heap's first steps weigh more
 	if os.Getenv("FLOWRUN_SOAK") != "" {
 		slack = 1

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/access"
+	"github.com/flowrun/flowrun/internal/suitesize"
 	"github.com/flowrun/flowrun/internal/web"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
@@ -26,19 +27,6 @@ import (
 // hostileNamesVariable is how many names are tried at each route; 10000 is the
 // full size.
 const hostileNamesVariable = "FLOWRUN_HOSTILE_NAMES"
-
-func sizeOf(t *testing.T, variable string, small int) int {
-	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" {
-		return small
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s=%q is no number", variable, text)
-	}
-	return n
-}
 
 func seedOf(t *testing.T) uint64 {
 	t.Helper()
@@ -232,7 +220,7 @@ func TestHostileNamesAtEveryRoute(t *testing.T) {
 	p.write("project/workflows/canary.txt", canary)
 	before := p.tree()
 	_, address := p.listen()
-	names := hostileNames(sizeOf(t, hostileNamesVariable, 150), seedOf(t))
+	names := hostileNames(suitesize.Of(t, hostileNamesVariable, 150), seedOf(t))
 	tried, bad := p.sendNames(address, p.allRoutes(), names)
 	for i, line := range bad {
 		if i == 20 {

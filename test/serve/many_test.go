@@ -27,6 +27,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
+	"github.com/flowrun/flowrun/internal/suitesize"
 	"github.com/flowrun/flowrun/internal/web"
 	"github.com/flowrun/flowrun/internal/web/guard"
 	"github.com/flowrun/flowrun/internal/web/page"
@@ -170,7 +171,7 @@ func manyPages() []string { return []string{"/", "/workflows/hello", "/runs?stat
 // does not depend on how many runs are stored. FLOWRUN_STORED_RUNS changes their
 // number.
 func TestIssue12_18NoFailureIsLost(t *testing.T) {
-	large := newMany(t, sizeOf(t, "FLOWRUN_STORED_RUNS", 6000))
+	large := newMany(t, suitesize.Of(t, "FLOWRUN_STORED_RUNS", 6000))
 	for _, path := range manyPages()[:2] {
 		body := large.get(path)
 		for _, id := range large.failed {
