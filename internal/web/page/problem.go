@@ -33,6 +33,8 @@ func (s *site) problem(r *http.Request, err error) *screen {
 		store    *fault.StoreError
 		plugin   *engine.PluginChangedError
 		gone     *upkeep.RunNotFoundError
+		busy     *fault.BusyError
+		reused   *engine.ReusedKeyError
 		list     diag.List
 	)
 	switch {
@@ -54,6 +56,10 @@ func (s *site) problem(r *http.Request, err error) *screen {
 		status, shown.Message, shown.Hint = http.StatusUnprocessableEntity, input.Error(), input.Hint.Text
 	case errors.As(err, &list):
 		status, shown.Message, shown.Problems = http.StatusUnprocessableEntity, "the workflow has problems", list
+	case errors.As(err, &busy):
+		status, shown.Hint = http.StatusTooManyRequests, "runs that end make room: ask again then"
+	case errors.As(err, &reused):
+		status, shown.Hint = http.StatusUnprocessableEntity, "the form was sent before with something else in it: open it anew"
 	case errors.Is(err, engine.ErrClosing):
 		status, shown.Message = http.StatusServiceUnavailable, "the server is about to end; nothing was done"
 	case errors.As(err, &store):
