@@ -55,7 +55,7 @@ func openProject(t *testing.T) *workspace.Workspace {
 	if err != nil {
 		t.Fatal(err)
 	}
-	simulators, err := sandbox.Start(sandbox.Options{Now: time.Now, Random: rand.Reader})
+	simulators, err := sandbox.Start(sandbox.Options{Now: time.Now, Random: rand.Reader, Window: 2 * time.Second, Interval: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

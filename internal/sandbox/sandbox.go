@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -30,6 +31,9 @@ const (
 	rateWindow   = 10 * time.Second
 )
 
+// rate is the rate limit with the window of the options.
+func (o Options) rate() string { return fmt.Sprintf("%d/%s", rateRequests, o.Window) }
+
 // Options are what the simulators take from their surroundings.
 type Options struct {
 	Now    func() time.Time
@@ -37,6 +41,8 @@ type Options struct {
 	// ApproveAfter is how long the simulator of logins waits for a person before it
 	// approves a code by itself; 0 = for ever.
 	ApproveAfter time.Duration
+	Window       time.Duration // of the rate limits; 0 = that of Rate
+	Interval     time.Duration // between two polls of a login; 0 = 5 s
 }
 
 // Service is one simulator that runs.
@@ -63,6 +69,7 @@ type place struct {
 
 // Sandbox is a set of running simulators.
 type Sandbox struct {
+	rate      string
 	services  []Service
 	servers   []*http.Server
 	externals []*external
@@ -73,7 +80,8 @@ type Sandbox struct {
 // Start starts every simulator on a port of 127.0.0.1 of its own. Their data is
 // the same at every start.
 func Start(o Options) (*Sandbox, error) {
-	s := new(Sandbox)
+	o.Window = cmp.Or(o.Window, rateWindow)
+	s := &Sandbox{rate: o.rate()}
 	identity, err := s.newIdentity(o)
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -140,7 +148,7 @@ func (s *Sandbox) start(simulator simulator, id identity) error {
 		return errors.Join(fmt.Errorf("encode the connection of %s: %w", simulator.plugin, err), listener.Close())
 	}
 	s.serve(listener, simulator.handler)
-	s.services = append(s.services, Service{Plugin: simulator.plugin, Config: config, Rate: Rate, URL: url})
+	s.services = append(s.services, Service{Plugin: simulator.plugin, Config: config, Rate: s.rate, URL: url})
 	return nil
 }
 
@@ -194,5 +202,5 @@ func (s *Sandbox) Close() error {
 
 // Line says in one line what runs and how it differs from the services.
 func (s *Sandbox) Line() string {
-	return fmt.Sprintf("sandbox: simulators of %s on 127.0.0.1, rate limit %s instead of 60/min", strings.Join(s.Names(), ", "), Rate)
+	return fmt.Sprintf("sandbox: simulators of %s on 127.0.0.1, rate limit %s instead of 60/min", strings.Join(s.Names(), ", "), s.rate)
 }

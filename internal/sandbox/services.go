@@ -22,7 +22,7 @@ func simulators(o Options, login *authsim.Sim) []simulator {
 	return []simulator{
 		{
 			plugin:  "analytics",
-			handler: analyticssim.New(analyticssim.Options{Token: analyticsToken, Requests: rateRequests, Window: rateWindow, Now: o.Now}),
+			handler: analyticssim.New(analyticssim.Options{Token: analyticsToken, Requests: rateRequests, Window: o.Window, Now: o.Now}),
 			config:  withToken(analyticsToken),
 		},
 		{
@@ -33,17 +33,17 @@ func simulators(o Options, login *authsim.Sim) []simulator {
 		},
 		{
 			plugin:  "dictionary",
-			handler: dictionarysim.New(dictionarysim.Options{Requests: rateRequests, Window: rateWindow, Now: o.Now}),
+			handler: dictionarysim.New(dictionarysim.Options{Requests: rateRequests, Window: o.Window, Now: o.Now}),
 			config:  baseURL,
 		},
 		{
 			plugin:  "netinfo",
-			handler: netinfosim.New(netinfosim.Options{Requests: rateRequests, Window: rateWindow, Now: o.Now}),
+			handler: netinfosim.New(netinfosim.Options{Requests: rateRequests, Window: o.Window, Now: o.Now}),
 			config:  baseURL,
 		},
 		{
 			plugin:  "tasks",
-			handler: taskssim.New(taskssim.Options{Token: tasksToken, Requests: rateRequests, Window: rateWindow, Now: o.Now}),
+			handler: taskssim.New(taskssim.Options{Token: tasksToken, Requests: rateRequests, Window: o.Window, Now: o.Now}),
 			config:  withToken(tasksToken),
 		},
 	}
@@ -54,7 +54,7 @@ func simulators(o Options, login *authsim.Sim) []simulator {
 // plain address of its own.
 func authorization(o Options, page string) *authsim.Sim {
 	return authsim.New(authsim.Options{
-		Requests: rateRequests, Window: rateWindow, Now: o.Now, Random: o.Random, VerificationURL: page, AutoApproveAfter: o.ApproveAfter,
+		Requests: rateRequests, Window: o.Window, Now: o.Now, Random: o.Random, VerificationURL: page, AutoApproveAfter: o.ApproveAfter, Interval: o.Interval,
 	})
 }
 
