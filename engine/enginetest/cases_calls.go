@@ -111,13 +111,12 @@ func effectCases() []*Case {
 	status := func(kind plan.ErrorKind, code int) Answer {
 		return FailWith(runs.Error{Kind: kind, HTTPStatus: code, Message: "scripted"})
 	}
-	once := func(options ...Option) *plan.Workflow { return Workflow(Do("a", "svc.send", nil, options...)) }
 	unknown := Want{
 		Status: runs.RunPaused, Paused: runs.PausedUnknownOutcome, Count: 1,
 		Error: &WantError{Kind: plan.KindUnknownOutcome, Step: "a", Reason: "unavailable"},
 		Steps: map[string]runs.StepStatus{"a": runs.StepUnknown},
 	}
-	cases := []*Case{
+	return []*Case{
 		{
 			Name:     "rule 11: a keyed call is sent again under the same operation path",
 			Workflow: Workflow(Do("a", "svc.post", nil)),
@@ -180,6 +179,15 @@ func effectCases() []*Case {
 			Answers:  map[string][]Answer{"a": {status(plan.KindUnavailable, 500)}},
 			Want:     unknown,
 		},
+	}
+}
+
+// once is a workflow of one call of effect once.
+func once(options ...Option) *plan.Workflow { return Workflow(Do("a", "svc.send", nil, options...)) }
+
+// unknownCases are those of outcomes that nobody knows.
+func unknownCases() []*Case {
+	return []*Case{
 		{
 			Name:     "rule 11: on_unknown retry sends it again",
 			Workflow: once(OnUnknown("retry")),
@@ -237,7 +245,6 @@ func effectCases() []*Case {
 			Want: Want{Status: runs.RunPaused, Paused: runs.PausedUnknownOutcome, Count: 1, Attempt: 2},
 		},
 	}
-	return cases
 }
 
 func pageCases() []*Case {

@@ -77,7 +77,7 @@ func (c *Case) Run(t testing.TB, driver Driver) {
 func Cases() []*Case {
 	var cases []*Case
 	for _, group := range []func() []*Case{
-		orderCases, valueCases, failureCases, retryCases, effectCases, pageCases, repeatedCases, loopCases, loopFailureCases,
+		orderCases, valueCases, failureCases, retryCases, effectCases, unknownCases, pageCases, repeatedCases, loopCases, loopFailureCases,
 		timeCases, handlerCases, cancelCases, pauseCases, resumeCases, crashCases,
 		crashLoopCases, reconcileCases, replanCases,
 		approvalCases, signalCases,
