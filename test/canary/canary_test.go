@@ -27,6 +27,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/flowrun/flowrun/internal/suitesize"
 	"github.com/flowrun/flowrun/internal/testbuild"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 )
@@ -46,6 +47,8 @@ type bench struct {
 	stderr  lockedBuffer
 	url     string
 	hay     haystack
+	// described are the fields of descriptions that it tells it in, a plugin each.
+	described []string
 }
 
 type lockedBuffer struct {
@@ -125,7 +128,11 @@ func newBench(t *testing.T, binary string) *bench {
 		connections += "  " + name + ": {plugin: " + name + ", config: {api_key: \"${{ secrets.KEY }}\"}}\n"
 		b.write(".flowrun/state/plugins/home/"+name+"/canary", canary)
 	}
-	for i, field := range fieldsOf((&pluginv1.DescribeResponse{}).ProtoReflect()) {
+	b.described = fieldsOf((&pluginv1.DescribeResponse{}).ProtoReflect())
+	if !whole() {
+		b.described = suitesize.Part(t, b.described) // a process each
+	}
+	for i, field := range b.described {
 		name := fmt.Sprintf("d%d", i)
 		plugins += "  " + name + ": {source: ./leaky}\n"
 		connections += "  " + name + ": {plugin: " + name + ", config: {api_key: \"${{ secrets.KEY }}\"}}\n"
@@ -383,7 +390,7 @@ func (b *bench) exercise() (steps string) {
 	b.run("call", "leaky.act", "-i", "field="+prefix+"ValidateResponse.output_schema")
 	b.run("plugins", "list")
 	b.run("plugins", "list", "-o", "json")
-	for i := range fieldsOf((&pluginv1.DescribeResponse{}).ProtoReflect()) {
+	for i := range b.described {
 		if !whole() && i > 2 {
 			break // the lists have them all
 		}
@@ -421,7 +428,7 @@ func TestIssue13_01_ARawPluginTellsItNowhere(t *testing.T) {
 	if strings.Contains(steps, "Unauthenticated") || strings.Count(steps, `"text":"asked"`) < 10 {
 		t.Errorf("the host took %d questions: the rest proves nothing\n%.3000s", strings.Count(steps, `"text":"asked"`), steps)
 	}
-	t.Logf("%d fields of calls, %d of descriptions; %s searched", len(called()), len(fieldsOf((&pluginv1.DescribeResponse{}).ProtoReflect())), b.hay.sizes())
+	t.Logf("%d fields of calls, %d of descriptions; %s searched", len(called()), len(b.described), b.hay.sizes())
 }
 
 // TestIssue13_01_WithoutTheGateItIsFound is the control: the same search in the same

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/internal/suitesize"
 )
 
 const (
@@ -174,7 +175,7 @@ func (c *tally) world(seed uint64) {
 // TestSoundExpressions: what the strict check accepts fails with no value that
 // conforms, but for what values alone decide.
 func TestSoundExpressions(t *testing.T) {
-	programs, first := amount(t, "SOUND_PROGRAMS", 40_000), seed(t)
+	programs, first := suitesize.Of(t, "FLOWRUN_SOUND_PROGRAMS", 40_000), seed(t)
 	c := newTally()
 	for i := range uint64(programs / perWorld) {
 		if c.world(first<<32 + i); len(c.failures) >= 5 {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine/interp"
+	"github.com/flowrun/flowrun/internal/suitesize"
 )
 
 // runsOfFlow is how often each accepted workflow runs, with other answers.
@@ -14,7 +15,7 @@ const runsOfFlow = 4
 // TestSoundWorkflows: a workflow that the strict check accepts fails at no step by
 // a type, by null or by a missing field, whatever conforming answers it gets.
 func TestSoundWorkflows(t *testing.T) {
-	flows, first := amount(t, "SOUND_WORKFLOWS", 250), seed(t)
+	flows, first := suitesize.Of(t, "FLOWRUN_SOUND_WORKFLOWS", 250), seed(t)
 	accepted, drawn, failed := 0, 0, 0
 	refused, excused := map[string]int{}, map[string]int{}
 	for i := uint64(0); accepted < flows && drawn < 40*flows; i++ {
