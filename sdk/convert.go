@@ -92,9 +92,9 @@ func (c *core) protoPending(p *Pending) *pluginv1.Pending {
 func protoDiagnostics(problems []Problem) []*pluginv1.Diagnostic {
 	var list []*pluginv1.Diagnostic
 	for _, p := range problems {
-		severity := pluginv1.Diagnostic_ERROR
+		severity := pluginv1.Diagnostic_SEVERITY_ERROR
 		if p.Warning {
-			severity = pluginv1.Diagnostic_WARNING
+			severity = pluginv1.Diagnostic_SEVERITY_WARNING
 		}
 		list = append(list, &pluginv1.Diagnostic{Severity: severity, Summary: p.Summary, Detail: p.Detail, Pointer: p.Pointer})
 	}

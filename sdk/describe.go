@@ -5,9 +5,6 @@ import (
 	"github.com/flowrun/flowrun/proto/handshake"
 )
 
-// featureReconcile is the capability of plugins with ReconcileWith.
-const featureReconcile = "reconcile"
-
 // describe returns what the plugin is: the same bytes for the same program.
 func (p *Plugin) describe() *pluginv1.DescribeResponse {
 	response := &pluginv1.DescribeResponse{
@@ -26,7 +23,7 @@ func (p *Plugin) describe() *pluginv1.DescribeResponse {
 	for _, a := range p.actions {
 		response.Actions = append(response.Actions, a.describe())
 		if a.reconcile != nil && len(response.Plugin.Features) == 0 {
-			response.Plugin.Features = []string{featureReconcile}
+			response.Plugin.Features = []string{handshake.FeatureReconcile}
 		}
 	}
 	return response

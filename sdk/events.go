@@ -84,5 +84,5 @@ func (s *eventStream) droppedLines() int {
 func (s *eventStream) sendDropped(lines int, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sendLog(pluginv1.Log_WARN, "log lines were dropped: the call wrote too many", encoded(map[string]int{"dropped": lines}), at)
+	s.sendLog(pluginv1.Log_LEVEL_WARN, "log lines were dropped: the call wrote too many", encoded(map[string]int{"dropped": lines}), at)
 }

@@ -18,7 +18,7 @@ const maxStack = 8 << 10
 // stack goes to the log.
 func (s *Server) execute(c *core, request *pluginv1.ExecuteRequest) (event *pluginv1.ExecuteEvent) {
 	defer onPanic(func(text, stack string) {
-		c.log(pluginv1.Log_ERROR, "the plugin panicked: "+text, []any{"stack", stack})
+		c.log(pluginv1.Log_LEVEL_ERROR, "the plugin panicked: "+text, []any{"stack", stack})
 		event = c.failed(&Error{Code: CodeInternal, Message: "the plugin panicked: " + text,
 			Hint: "this is a bug of the plugin; the log of the step has the place"})
 	})
@@ -52,7 +52,7 @@ func (c *core) call(raw []byte) (output any, err error) {
 		return nil, refused
 	}
 	for _, p := range c.warnings(problems) {
-		c.log(pluginv1.Log_WARN, p.Summary, []any{"pointer", p.Pointer})
+		c.log(pluginv1.Log_LEVEL_WARN, p.Summary, []any{"pointer", p.Pointer})
 	}
 	return c.action.run(c, c.conn.config, input)
 }

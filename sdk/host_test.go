@@ -168,7 +168,7 @@ func TestNoHostServices(t *testing.T) {
 		t.Fatal(err)
 	}
 	failure := stream.events[0].GetFailed()
-	if failure.GetCode() != pluginv1.Code_UNSUPPORTED || failure.GetApplied() != pluginv1.Error_NOT_APPLIED {
+	if failure.GetCode() != pluginv1.Code_CODE_UNSUPPORTED || failure.GetApplied() != pluginv1.Error_APPLIED_NOT_APPLIED {
 		t.Errorf("got %v", failure)
 	}
 }

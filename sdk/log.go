@@ -16,16 +16,16 @@ type Log struct{ core *core }
 
 // Debug writes a line that is shown only on demand. kv are pairs of a key and
 // a value.
-func (l *Log) Debug(message string, kv ...any) { l.write(pluginv1.Log_DEBUG, message, kv) }
+func (l *Log) Debug(message string, kv ...any) { l.write(pluginv1.Log_LEVEL_DEBUG, message, kv) }
 
 // Info writes a line.
-func (l *Log) Info(message string, kv ...any) { l.write(pluginv1.Log_INFO, message, kv) }
+func (l *Log) Info(message string, kv ...any) { l.write(pluginv1.Log_LEVEL_INFO, message, kv) }
 
 // Warn writes a line about something that may need a person's attention.
-func (l *Log) Warn(message string, kv ...any) { l.write(pluginv1.Log_WARN, message, kv) }
+func (l *Log) Warn(message string, kv ...any) { l.write(pluginv1.Log_LEVEL_WARN, message, kv) }
 
 // Error writes a line about something that went wrong and was survived.
-func (l *Log) Error(message string, kv ...any) { l.write(pluginv1.Log_ERROR, message, kv) }
+func (l *Log) Error(message string, kv ...any) { l.write(pluginv1.Log_LEVEL_ERROR, message, kv) }
 
 func (l *Log) write(level pluginv1.Log_Level, message string, kv []any) {
 	l.core.log(level, message, kv)

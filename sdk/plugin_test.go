@@ -123,7 +123,7 @@ func TestDescribe(t *testing.T) {
 	text := strings.Join(strings.Fields(described.String()), " ")
 	for _, part := range []string{
 		want, `effect:EFFECT_IDEMPOTENT`, `default_timeout:{seconds:60}`, `limiters:"all"`, `cursor_field:"cursor"`, `max:{seconds:172800}`, `incremental:true`,
-		`deprecated:"use other"`, `code:NOT_FOUND`, `fixed_window:true max_concurrent:4 scope:"base_url" scope:"token"`, `env:"P_DEBUG" hosts:"cdn.example.com"`,
+		`deprecated:"use other"`, `code:CODE_NOT_FOUND`, `fixed_window:true max_concurrent:4 scope:"base_url" scope:"token"`, `env:"P_DEBUG" hosts:"cdn.example.com"`,
 		`token_action:"list"`, `login:{start:"list" wait:"list" scopes:"all"}`, `simulator:"p-sim" simulator:"--quiet"`, `output_schema:"{\"type\": \"array\"}"`, `\"default\":\"https://api.example.com/\"`, `sdk:"go/`,
 	} {
 		if !strings.Contains(text, part) {

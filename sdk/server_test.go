@@ -435,8 +435,8 @@ func TestReconcile(t *testing.T) {
 		t.Errorf("features %q", features)
 	}
 	for what, want := range map[string]*pluginv1.ReconcileResponse{
-		"done":  {Applied: pluginv1.Error_APPLIED, Note: "found", Output: &pluginv1.Value{Json: []byte(`{"name":"ann","list":[],"map":{},"rows":[],"secret":"s","maybe":null}`), Sensitive: []string{"/secret"}}},
-		"not":   {Applied: pluginv1.Error_NOT_APPLIED},
+		"done":  {Applied: pluginv1.Error_APPLIED_APPLIED, Note: "found", Output: &pluginv1.Value{Json: []byte(`{"name":"ann","list":[],"map":{},"rows":[],"secret":"s","maybe":null}`), Sensitive: []string{"/secret"}}},
+		"not":   {Applied: pluginv1.Error_APPLIED_NOT_APPLIED},
 		"panic": {Note: "the plugin panicked: in ReconcileWith"},
 		"error": {Note: "internal: cannot ask"},
 	} {
@@ -448,7 +448,7 @@ func TestReconcile(t *testing.T) {
 		})
 	}
 	got, err := p.Client().Reconcile(t.Context(), &pluginv1.ReconcileRequest{Action: "do"})
-	if err != nil || got.GetApplied() != pluginv1.Error_APPLIED_UNKNOWN || got.GetNote() == "" {
+	if err != nil || got.GetApplied() != pluginv1.Error_APPLIED_UNSPECIFIED || got.GetNote() == "" {
 		t.Errorf("an action that cannot tell: %v, %v", got, err)
 	}
 }

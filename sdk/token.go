@@ -172,7 +172,7 @@ func (c *core) failedRenewal(err error) *Error {
 // goOnWith uses the stored token, which is still good, after a renewal failed.
 func (c *core) goOnWith(stored *pluginv1.Token, err error) *Token {
 	c.learn(stored.GetAccessToken())
-	c.log(pluginv1.Log_WARN, "the token could not be renewed, and is used for as long as it lasts: "+asError(err).Message, nil)
+	c.log(pluginv1.Log_LEVEL_WARN, "the token could not be renewed, and is used for as long as it lasts: "+asError(err).Message, nil)
 	return goToken(stored)
 }
 

@@ -19,7 +19,7 @@ type TokenFrom struct {
 // AccessToken returns the connection's access token: the setting `token`, or
 // what the connection named by `token_from` gives, renewed when it has run out;
 // "" when neither is set. When the service refuses the token of another
-// connection with UNAUTHORIZED and NotApplied, the host renews it and executes
+// connection with CodeUnauthorized and NotApplied, the host renews it and executes
 // the call once more: return that error as it is.
 func (c *Call[C]) AccessToken(settings TokenSettings) (string, error) {
 	if settings.TokenFrom == nil {

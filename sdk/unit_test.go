@@ -189,7 +189,7 @@ func TestLogFloodIsDropped(t *testing.T) {
 	s := &eventStream{send: func(e *pluginv1.ExecuteEvent) error { sent = append(sent, e); return nil }}
 	line := strings.Repeat("x", 1<<20)
 	for range 20 {
-		s.log(pluginv1.Log_INFO, line, nil, time.Time{})
+		s.log(pluginv1.Log_LEVEL_INFO, line, nil, time.Time{})
 	}
 	if len(sent) != 16 || s.droppedLines() != 4 {
 		t.Errorf("%d lines sent, %d dropped", len(sent), s.droppedLines())
@@ -198,7 +198,7 @@ func TestLogFloodIsDropped(t *testing.T) {
 	if err := s.end(&pluginv1.ExecuteEvent{}); err != nil {
 		t.Fatal(err)
 	}
-	s.log(pluginv1.Log_INFO, "late", nil, time.Time{})
+	s.log(pluginv1.Log_LEVEL_INFO, "late", nil, time.Time{})
 	s.progress(1, "late")
 	if err := s.end(&pluginv1.ExecuteEvent{}); err != nil || len(sent) != 18 {
 		t.Errorf("%d events, %v", len(sent), err)

@@ -29,13 +29,13 @@ func kindOf(code pluginv1.Code) plan.ErrorKind {
 // The words of the protocol in ours.
 var (
 	appliedWords = map[pluginv1.Error_Applied]runs.Applied{
-		pluginv1.Error_NOT_APPLIED: runs.NotApplied, pluginv1.Error_APPLIED: runs.AppliedFully, pluginv1.Error_PARTLY: runs.AppliedPartly,
+		pluginv1.Error_APPLIED_NOT_APPLIED: runs.NotApplied, pluginv1.Error_APPLIED_APPLIED: runs.AppliedFully, pluginv1.Error_APPLIED_PARTLY: runs.AppliedPartly,
 	}
 	effectWords = map[pluginv1.Effect]plan.Effect{
 		pluginv1.Effect_EFFECT_READ: plan.EffectRead, pluginv1.Effect_EFFECT_IDEMPOTENT: plan.EffectIdempotent,
 		pluginv1.Effect_EFFECT_KEYED: plan.EffectKeyed, pluginv1.Effect_EFFECT_ONCE: plan.EffectOnce,
 	}
-	levelWords = map[pluginv1.Log_Level]string{pluginv1.Log_DEBUG: "debug", pluginv1.Log_WARN: "warn", pluginv1.Log_ERROR: "error"}
+	levelWords = map[pluginv1.Log_Level]string{pluginv1.Log_LEVEL_DEBUG: "debug", pluginv1.Log_LEVEL_WARN: "warn", pluginv1.Log_LEVEL_ERROR: "error"}
 )
 
 func appliedOf(applied pluginv1.Error_Applied) runs.Applied {
@@ -135,7 +135,7 @@ func diagnosticsOf(list []*pluginv1.Diagnostic) []Diagnostic {
 	var diagnostics []Diagnostic
 	for _, d := range list {
 		diagnostics = append(diagnostics, Diagnostic{
-			Error:   d.GetSeverity() != pluginv1.Diagnostic_WARNING,
+			Error:   d.GetSeverity() != pluginv1.Diagnostic_SEVERITY_WARNING,
 			Summary: d.GetSummary(), Detail: d.GetDetail(), Pointer: d.GetPointer(),
 		})
 	}
@@ -252,7 +252,7 @@ func wireStored(t secret.Status) *pluginv1.StoredToken {
 // wireError is the inverse of errorOf, for failures that a plugin passes on.
 func wireError(e *runs.Error) *pluginv1.Error {
 	failure := &pluginv1.Error{
-		Code: codeOf(e.Kind), Message: e.Message, Reason: e.Reason, Applied: pluginv1.Error_NOT_APPLIED,
+		Code: codeOf(e.Kind), Message: e.Message, Reason: e.Reason, Applied: pluginv1.Error_APPLIED_NOT_APPLIED,
 		HttpStatus: uint32(max(e.HTTPStatus, 0)), Limiter: e.Limiter, Hint: e.Hint.Text, //nolint:gosec // an HTTP status
 	}
 	if e.RetryAfterS > 0 {
@@ -270,8 +270,8 @@ func wireError(e *runs.Error) *pluginv1.Error {
 }
 
 func codeOf(kind plan.ErrorKind) pluginv1.Code {
-	if code, ok := pluginv1.Code_value[strings.ToUpper(string(kind))]; ok {
+	if code, ok := pluginv1.Code_value["CODE_"+strings.ToUpper(string(kind))]; ok {
 		return pluginv1.Code(code)
 	}
-	return pluginv1.Code_INTERNAL
+	return pluginv1.Code_CODE_INTERNAL
 }

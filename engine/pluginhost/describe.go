@@ -163,7 +163,7 @@ func (u *unit) ask(ctx context.Context) (*Description, error) {
 	bounded, cancel := context.WithTimeout(ctx, u.host.options.Limits.Start)
 	defer cancel()
 	response, err := p.rpc.Describe(bounded, &pluginv1.DescribeRequest{
-		HostVersion: u.host.options.Version, ProtocolMinor: handshake.ProtocolMinor, Host: &pluginv1.Capabilities{},
+		HostVersion: u.host.options.Version, ProtocolMinor: handshake.ProtocolMinor, Host: &pluginv1.Capabilities{Features: handshake.HostFeatures()},
 	})
 	if err != nil {
 		if fault := faultIn(err); fault != nil {

@@ -5,11 +5,12 @@ import (
 	"slices"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/proto/handshake"
 )
 
 // featureReconcile is the optional feature of plugins that can be asked whether a
 // lost call happened.
-const featureReconcile = "reconcile"
+const featureReconcile = handshake.FeatureReconcile
 
 // Description is what a plugin says of itself, checked.
 type Description struct {

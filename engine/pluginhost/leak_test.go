@@ -36,10 +36,10 @@ func (s *evilServer) leak(r *pluginv1.ExecuteRequest, stream grpc.ServerStreamin
 	switch input.Text {
 	case "failed":
 		return stream.Send(failure(&pluginv1.Error{
-			Code: pluginv1.Code_NOT_FOUND, Message: strings.Repeat("x", 4<<10-4) + key, Reason: "r " + key, Pointer: "/" + key, Limiter: key, Details: document,
+			Code: pluginv1.Code_CODE_NOT_FOUND, Message: strings.Repeat("x", 4<<10-4) + key, Reason: "r " + key, Pointer: "/" + key, Limiter: key, Details: document,
 		}))
 	case "limited":
-		return stream.Send(failure(&pluginv1.Error{Code: pluginv1.Code_RATE_LIMITED, Message: "m", Limiter: "all"}))
+		return stream.Send(failure(&pluginv1.Error{Code: pluginv1.Code_CODE_RATE_LIMITED, Message: "m", Limiter: "all"}))
 	case "pending":
 		return stream.Send(&pluginv1.ExecuteEvent{Event: &pluginv1.ExecuteEvent_Pending{Pending: &pluginv1.Pending{
 			RetryAfter: durationpb.New(time.Second), Checkpoint: []byte("here " + key), Message: "wait " + key,
@@ -98,7 +98,7 @@ func (s *evilServer) ask(r *pluginv1.ExecuteRequest, stream grpc.ServerStreaming
 	_, err = host.CommitToken(ctx, &pluginv1.CommitTokenRequest{LeaseId: "l", Token: &pluginv1.Token{AccessToken: "new-t0ken", Extra: []byte(`{"a":1,"a":2}`)}})
 	said["extra that is no JSON"] = status.Code(err).String()
 	_, err = host.CommitToken(ctx, &pluginv1.CommitTokenRequest{LeaseId: "l", Error: &pluginv1.Error{
-		Code: pluginv1.Code_UNAVAILABLE, Message: "e " + key, Reason: key, Details: []byte(`{"d":"` + key + `"}`), Limiter: key, Pointer: "/" + key,
+		Code: pluginv1.Code_CODE_UNAVAILABLE, Message: "e " + key, Reason: key, Details: []byte(`{"d":"` + key + `"}`), Limiter: key, Pointer: "/" + key,
 	}})
 	said["an error"] = status.Code(err).String()
 	data, err := json.Marshal(said)

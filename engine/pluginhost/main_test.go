@@ -202,7 +202,7 @@ func (s *evilServer) Validate(_ context.Context, r *pluginv1.ValidateRequest) (*
 	}
 	return &pluginv1.ValidateResponse{
 		Diagnostics: []*pluginv1.Diagnostic{{
-			Severity: pluginv1.Diagnostic_WARNING, Pointer: "/text", Detail: string(r.GetInput().GetJson()),
+			Severity: pluginv1.Diagnostic_SEVERITY_WARNING, Pointer: "/text", Detail: string(r.GetInput().GetJson()),
 			Summary: fmt.Sprintf("question %d, unknown %v", s.validated, r.GetUnknown()),
 		}},
 		OutputSchema: []byte(`{"type":"object","properties":{"text":{"const":"x"}}}`),
@@ -217,7 +217,7 @@ func (s *evilServer) Connect(_ context.Context, r *pluginv1.ConnectRequest) (*pl
 	}
 	if s.config["base_url"] == "wrong" {
 		return &pluginv1.ConnectResponse{Diagnostics: []*pluginv1.Diagnostic{{
-			Severity: pluginv1.Diagnostic_ERROR, Summary: "not a URL", Pointer: "/base_url",
+			Severity: pluginv1.Diagnostic_SEVERITY_ERROR, Summary: "not a URL", Pointer: "/base_url",
 		}}}, nil
 	}
 	return &pluginv1.ConnectResponse{}, nil
@@ -225,7 +225,7 @@ func (s *evilServer) Connect(_ context.Context, r *pluginv1.ConnectRequest) (*pl
 
 func (s *evilServer) CheckConnection(context.Context, *pluginv1.CheckConnectionRequest) (*pluginv1.CheckConnectionResponse, error) {
 	if s.config["api_key"] == "" {
-		return &pluginv1.CheckConnectionResponse{Error: &pluginv1.Error{Code: pluginv1.Code_UNAUTHORIZED, Message: "who are you?"}}, nil
+		return &pluginv1.CheckConnectionResponse{Error: &pluginv1.Error{Code: pluginv1.Code_CODE_UNAUTHORIZED, Message: "who are you?"}}, nil
 	}
 	switch s.config["base_url"] {
 	case "untested":
@@ -238,7 +238,7 @@ func (s *evilServer) CheckConnection(context.Context, *pluginv1.CheckConnectionR
 
 func (s *evilServer) Reconcile(_ context.Context, r *pluginv1.ReconcileRequest) (*pluginv1.ReconcileResponse, error) {
 	return &pluginv1.ReconcileResponse{
-		Applied: pluginv1.Error_APPLIED, Note: "found by " + r.GetRun().GetIdempotencyKey(), Output: &pluginv1.Value{Json: []byte(`{"text":"done"}`)},
+		Applied: pluginv1.Error_APPLIED_APPLIED, Note: "found by " + r.GetRun().GetIdempotencyKey(), Output: &pluginv1.Value{Json: []byte(`{"text":"done"}`)},
 	}, nil
 }
 
@@ -268,7 +268,7 @@ func (s *evilServer) Execute(r *pluginv1.ExecuteRequest, stream grpc.ServerStrea
 	case "unauthorized":
 		if !s.refused {
 			s.refused = true
-			return stream.Send(failure(&pluginv1.Error{Code: pluginv1.Code_UNAUTHORIZED, Message: "expired", Applied: pluginv1.Error_NOT_APPLIED}))
+			return stream.Send(failure(&pluginv1.Error{Code: pluginv1.Code_CODE_UNAUTHORIZED, Message: "expired", Applied: pluginv1.Error_APPLIED_NOT_APPLIED}))
 		}
 		return complete(map[string]any{"text": s.config["base_url"]})
 	case "reserve", "use":
@@ -324,7 +324,7 @@ func (s *evilServer) say(document []byte, stream grpc.ServerStreamingServer[plug
 	if err := stream.Send(line); err != nil {
 		return err
 	}
-	return stream.Send(failure(&pluginv1.Error{Code: pluginv1.Code_NOT_FOUND, Message: "no", Applied: pluginv1.Error_NOT_APPLIED, Details: document}))
+	return stream.Send(failure(&pluginv1.Error{Code: pluginv1.Code_CODE_NOT_FOUND, Message: "no", Applied: pluginv1.Error_APPLIED_NOT_APPLIED, Details: document}))
 }
 
 func completed(output string) *pluginv1.ExecuteEvent {
@@ -336,7 +336,7 @@ func failure(e *pluginv1.Error) *pluginv1.ExecuteEvent {
 }
 
 func logLine(text string) *pluginv1.ExecuteEvent {
-	return &pluginv1.ExecuteEvent{Event: &pluginv1.ExecuteEvent_Log{Log: &pluginv1.Log{Level: pluginv1.Log_INFO, Message: text}}}
+	return &pluginv1.ExecuteEvent{Event: &pluginv1.ExecuteEvent_Log{Log: &pluginv1.Log{Level: pluginv1.Log_LEVEL_INFO, Message: text}}}
 }
 
 func (s *evilServer) misbehave(r *pluginv1.ExecuteRequest, stream grpc.ServerStreamingServer[pluginv1.ExecuteEvent]) error {
@@ -387,8 +387,8 @@ func (s *evilServer) misbehave(r *pluginv1.ExecuteRequest, stream grpc.ServerStr
 		}}})
 	case "fail":
 		return stream.Send(failure(&pluginv1.Error{
-			Code: pluginv1.Code_RATE_LIMITED, Message: "slow down, " + s.config["api_key"], RetryAfter: durationpb.New(1500 * time.Millisecond),
-			Applied: pluginv1.Error_NOT_APPLIED, Reason: "slow_down", HttpStatus: 429, Pointer: "/text", Limiter: "all",
+			Code: pluginv1.Code_CODE_RATE_LIMITED, Message: "slow down, " + s.config["api_key"], RetryAfter: durationpb.New(1500 * time.Millisecond),
+			Applied: pluginv1.Error_APPLIED_NOT_APPLIED, Reason: "slow_down", HttpStatus: 429, Pointer: "/text", Limiter: "all",
 			Details: []byte(`{"hint":"ask less","service":"evil"}`),
 		}))
 	case "grow":
@@ -493,7 +493,7 @@ func (s *evilServer) useToken(r *pluginv1.ExecuteRequest, stream grpc.ServerStre
 		}
 	}
 	if id == "old" {
-		return stream.Send(failure(&pluginv1.Error{Code: pluginv1.Code_UNAUTHORIZED, Message: "expired", Applied: pluginv1.Error_NOT_APPLIED}))
+		return stream.Send(failure(&pluginv1.Error{Code: pluginv1.Code_CODE_UNAUTHORIZED, Message: "expired", Applied: pluginv1.Error_APPLIED_NOT_APPLIED}))
 	}
 	return stream.Send(completed(`{"text":"used ` + id + `"}`))
 }

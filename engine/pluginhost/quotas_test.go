@@ -26,7 +26,7 @@ func (s *evilServer) grow(r *pluginv1.ExecuteRequest, stream grpc.ServerStreamin
 	}
 	text := strings.Repeat("x", size)
 	event := completed(`{}`)
-	c, e := event.GetCompleted(), &pluginv1.Error{Code: pluginv1.Code_NOT_FOUND, Message: "gone", Applied: pluginv1.Error_NOT_APPLIED}
+	c, e := event.GetCompleted(), &pluginv1.Error{Code: pluginv1.Code_CODE_NOT_FOUND, Message: "gone", Applied: pluginv1.Error_APPLIED_NOT_APPLIED}
 	p := &pluginv1.Pending{}
 	switch field {
 	case "next_cursor":

@@ -20,7 +20,7 @@ type RevokeOutput struct {
 	Revoked bool `json:"revoked" doc:"Whether the service revoked it; false when there was nothing to revoke or it refused and forget is set."`
 }
 
-// Reasons that make the host forget a token, as AUTH_REQUIRED does; they are no
+// Reasons that make the host forget a token, as auth_required does; they are no
 // failures of revoke.
 const (
 	reasonRevoked   = "revoked"

@@ -182,7 +182,7 @@ func validFor(token *pluginv1.Token, ttl time.Duration) bool {
 	return token.GetExpiresAt() == nil || time.Until(token.GetExpiresAt().AsTime()) > ttl
 }
 
-// CommitToken ends a lease; one that is not open is refused. AUTH_REQUIRED makes
+// CommitToken ends a lease; one that is not open is refused. auth_required makes
 // the host forget the token; after other failures it gives the stored one where
 // that is still good.
 func (h *Host) CommitToken(_ context.Context, request *pluginv1.CommitTokenRequest) (*pluginv1.CommitTokenResponse, error) {
@@ -199,7 +199,7 @@ func (h *Host) CommitToken(_ context.Context, request *pluginv1.CommitTokenReque
 		h.tokens[open.key], h.born[open.key] = request.GetToken(), time.Now()
 		delete(h.gone, open.key)
 	case request.GetError().GetReason() == sdk.ReasonTokenRefused:
-	case request.GetError().GetCode() != pluginv1.Code_AUTH_REQUIRED:
+	case request.GetError().GetCode() != pluginv1.Code_CODE_AUTH_REQUIRED:
 		if open.asked.GetMinTtl().AsDuration() < renew && h.good(open.key, open.asked.GetReject(), 0) {
 			return &pluginv1.CommitTokenResponse{Token: h.tokens[open.key]}, nil
 		}

@@ -3,6 +3,7 @@ package sdktest
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -49,7 +50,7 @@ func (r Result) Decode(t testing.TB, into any) {
 func (r *Result) add(event *pluginv1.ExecuteEvent) bool {
 	switch e := event.GetEvent().(type) {
 	case *pluginv1.ExecuteEvent_Log:
-		line := Line{Level: e.Log.GetLevel().String(), Message: e.Log.GetMessage()}
+		line := Line{Level: strings.TrimPrefix(e.Log.GetLevel().String(), "LEVEL_"), Message: e.Log.GetMessage()}
 		_ = json.Unmarshal(e.Log.GetFields(), &line.Fields)
 		r.Logs = append(r.Logs, line)
 		return false
@@ -97,7 +98,7 @@ func problems(diagnostics []*pluginv1.Diagnostic) []sdk.Problem {
 	var list []sdk.Problem
 	for _, d := range diagnostics {
 		list = append(list, sdk.Problem{
-			Pointer: d.GetPointer(), Summary: d.GetSummary(), Detail: d.GetDetail(), Warning: d.GetSeverity() == pluginv1.Diagnostic_WARNING,
+			Pointer: d.GetPointer(), Summary: d.GetSummary(), Detail: d.GetDetail(), Warning: d.GetSeverity() == pluginv1.Diagnostic_SEVERITY_WARNING,
 		})
 	}
 	return list

@@ -43,6 +43,9 @@ func generate(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("compile %s: %w", protoFile, err)
 	}
+	if err := checkStyle(files[0]); err != nil {
+		return fmt.Errorf("%s:\n%w", protoFile, err)
+	}
 	set := &descriptorpb.FileDescriptorSet{}
 	addWithImports(set, files[0], map[string]bool{})
 	request := &pluginpb.CodeGeneratorRequest{

@@ -3,6 +3,7 @@ package pluginv1_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -43,10 +44,19 @@ func readDescriptor(t *testing.T, name string) protoreflect.FileDescriptor {
 	return nil
 }
 
-// changes are what differs between two versions of the protocol.
-type changes struct{ breaking, added []string }
+// changes are what differs between two versions of the protocol. Renamed are enum
+// values of another name under the same number.
+type changes struct{ breaking, renamed, added []string }
 
-func (c *changes) all() []string { return append(append([]string{}, c.breaking...), c.added...) }
+func (c *changes) all() []string { return slices.Concat(c.breaking, c.renamed, c.added) }
+
+// refused are the changes that -update does not take over.
+func (c *changes) refused(released bool) []string {
+	if released {
+		return slices.Concat(c.breaking, c.renamed)
+	}
+	return c.breaking
+}
 
 func (c *changes) breaks(format string, args ...any) {
 	c.breaking = append(c.breaking, fmt.Sprintf(format, args...))
@@ -132,29 +142,38 @@ func oneofName(f protoreflect.FieldDescriptor) string {
 func (c *changes) enums(older, newer protoreflect.EnumDescriptors) {
 	for i := range older.Len() {
 		was := older.Get(i)
-		is := newer.ByName(was.Name())
-		if is == nil {
+		if is := newer.ByName(was.Name()); is != nil {
+			c.values(was, is)
+		} else {
 			c.breaks("enum %s is gone", was.Name())
-			continue
-		}
-		for j := range was.Values().Len() {
-			value := was.Values().Get(j)
-			switch now := is.Values().ByName(value.Name()); {
-			case now == nil:
-				c.breaks("enum value %s is gone", value.Name())
-			case now.Number() != value.Number():
-				c.breaks("enum value %s had number %d, has %d", value.Name(), value.Number(), now.Number())
-			}
-		}
-		for j := range is.Values().Len() {
-			if name := is.Values().Get(j).Name(); was.Values().ByName(name) == nil {
-				c.adds("enum value %s is new", name)
-			}
 		}
 	}
 	for i := range newer.Len() {
 		if name := newer.Get(i).Name(); older.ByName(name) == nil {
 			c.adds("enum %s is new", name)
+		}
+	}
+}
+
+// values compares by number: that is what built plugins send. The name alone may
+// change as long as nobody has generated code from a released version.
+func (c *changes) values(older, newer protoreflect.EnumDescriptor) {
+	for i := range older.Values().Len() {
+		was := older.Values().Get(i)
+		is := newer.Values().ByNumber(was.Number())
+		moved := newer.Values().ByName(was.Name())
+		switch {
+		case moved != nil && moved.Number() != was.Number():
+			c.breaks("enum value %s had number %d, has %d", was.Name(), was.Number(), moved.Number())
+		case is == nil:
+			c.breaks("enum value %s is gone", was.Name())
+		case is.Name() != was.Name():
+			c.renamed = append(c.renamed, fmt.Sprintf("enum value %s is called %s", was.Name(), is.Name()))
+		}
+	}
+	for i := range newer.Values().Len() {
+		if is := newer.Values().Get(i); older.Values().ByNumber(is.Number()) == nil {
+			c.adds("enum value %s is new", is.Name())
 		}
 	}
 }

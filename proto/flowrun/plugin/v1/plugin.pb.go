@@ -6,6 +6,10 @@
 
 // flowrun plugin protocol v1. Package name = major version. Only additive changes inside v1.
 // One Execute = one attempt of one request = one page. The engine owns what repeats: pages, windows, retries, polls, limiter waits.
+// How a process starts, its environment, and what is not a message: README.md beside this file.
+//
+// Every enum has its name before its values and an UNSPECIFIED zero; in documents and on screens a value is the rest of its name in
+// lower-case letters: CODE_RATE_LIMITED is rate_limited. A receiver takes a value that it does not know as the zero.
 
 package pluginv1
 
@@ -26,10 +30,11 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Effect says whether an action may be called once more.
 type Effect int32
 
 const (
-	Effect_EFFECT_UNSPECIFIED Effect = 0
+	Effect_EFFECT_UNSPECIFIED Effect = 0 // refused: an action says its effect
 	Effect_EFFECT_READ        Effect = 1 // free to repeat and to cache
 	Effect_EFFECT_IDEMPOTENT  Effect = 2 // safe to repeat
 	Effect_EFFECT_KEYED       Effect = 3 // safe to repeat with the same idempotency key
@@ -81,76 +86,77 @@ func (Effect) EnumDescriptor() ([]byte, []int) {
 	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{0}
 }
 
+// Code is the kind of a failure: what the engine decides by.
 type Code int32
 
 const (
-	Code_CODE_UNSPECIFIED    Code = 0
-	Code_INVALID             Code = 1 // refused before sending, or by the service; never retried
-	Code_UNAUTHORIZED        Code = 2 // if not_applied, the host renews the token and sends once more inside the same call
-	Code_AUTH_REQUIRED       Code = 3 // a person is needed: the run pauses and says which login
-	Code_FORBIDDEN           Code = 4
-	Code_NOT_FOUND           Code = 5
-	Code_CONFLICT            Code = 6
-	Code_RATE_LIMITED        Code = 7 // retry_after honoured, the limiter of all runs is told
-	Code_QUOTA_EXHAUSTED     Code = 8
-	Code_UNAVAILABLE         Code = 9 // network, 5xx
-	Code_TIMEOUT             Code = 10
-	Code_CANCELED            Code = 11
-	Code_DENIED              Code = 12 // a person refused (consent, approval)
-	Code_EXPIRED             Code = 13 // a code or a deadline ran out
-	Code_CURSOR_EXPIRED      Code = 14 // the engine starts again from page 1, once
-	Code_UNEXPECTED_RESPONSE Code = 15 // not JSON, wrong shape, truncated
-	Code_UNSUPPORTED         Code = 16
-	Code_CRASHED             Code = 17
-	Code_INTERNAL            Code = 18
-	Code_UNKNOWN_OUTCOME     Code = 19
+	Code_CODE_UNSPECIFIED         Code = 0  // taken as internal
+	Code_CODE_INVALID             Code = 1  // refused before sending, or by the service; never retried
+	Code_CODE_UNAUTHORIZED        Code = 2  // if not_applied, the host renews the token and sends once more inside the same call
+	Code_CODE_AUTH_REQUIRED       Code = 3  // a person is needed: the run pauses and says which login
+	Code_CODE_FORBIDDEN           Code = 4  // the credential may not do this
+	Code_CODE_NOT_FOUND           Code = 5  // no such thing
+	Code_CODE_CONFLICT            Code = 6  // against the present state of the service
+	Code_CODE_RATE_LIMITED        Code = 7  // retry_after honoured, the limiter of all runs is told
+	Code_CODE_QUOTA_EXHAUSTED     Code = 8  // not soon again
+	Code_CODE_UNAVAILABLE         Code = 9  // network, 5xx
+	Code_CODE_TIMEOUT             Code = 10 // no answer in time
+	Code_CODE_CANCELED            Code = 11 // the caller gave up
+	Code_CODE_DENIED              Code = 12 // a person refused (consent, approval)
+	Code_CODE_EXPIRED             Code = 13 // a code or a deadline ran out
+	Code_CODE_CURSOR_EXPIRED      Code = 14 // the engine starts again from page 1, once
+	Code_CODE_UNEXPECTED_RESPONSE Code = 15 // not JSON, wrong shape, truncated
+	Code_CODE_UNSUPPORTED         Code = 16 // the service or the host can't do this
+	Code_CODE_CRASHED             Code = 17 // said by the host only
+	Code_CODE_INTERNAL            Code = 18 // a fault of the plugin
+	Code_CODE_UNKNOWN_OUTCOME     Code = 19 // nobody can tell whether the effect happened
 )
 
 // Enum value maps for Code.
 var (
 	Code_name = map[int32]string{
 		0:  "CODE_UNSPECIFIED",
-		1:  "INVALID",
-		2:  "UNAUTHORIZED",
-		3:  "AUTH_REQUIRED",
-		4:  "FORBIDDEN",
-		5:  "NOT_FOUND",
-		6:  "CONFLICT",
-		7:  "RATE_LIMITED",
-		8:  "QUOTA_EXHAUSTED",
-		9:  "UNAVAILABLE",
-		10: "TIMEOUT",
-		11: "CANCELED",
-		12: "DENIED",
-		13: "EXPIRED",
-		14: "CURSOR_EXPIRED",
-		15: "UNEXPECTED_RESPONSE",
-		16: "UNSUPPORTED",
-		17: "CRASHED",
-		18: "INTERNAL",
-		19: "UNKNOWN_OUTCOME",
+		1:  "CODE_INVALID",
+		2:  "CODE_UNAUTHORIZED",
+		3:  "CODE_AUTH_REQUIRED",
+		4:  "CODE_FORBIDDEN",
+		5:  "CODE_NOT_FOUND",
+		6:  "CODE_CONFLICT",
+		7:  "CODE_RATE_LIMITED",
+		8:  "CODE_QUOTA_EXHAUSTED",
+		9:  "CODE_UNAVAILABLE",
+		10: "CODE_TIMEOUT",
+		11: "CODE_CANCELED",
+		12: "CODE_DENIED",
+		13: "CODE_EXPIRED",
+		14: "CODE_CURSOR_EXPIRED",
+		15: "CODE_UNEXPECTED_RESPONSE",
+		16: "CODE_UNSUPPORTED",
+		17: "CODE_CRASHED",
+		18: "CODE_INTERNAL",
+		19: "CODE_UNKNOWN_OUTCOME",
 	}
 	Code_value = map[string]int32{
-		"CODE_UNSPECIFIED":    0,
-		"INVALID":             1,
-		"UNAUTHORIZED":        2,
-		"AUTH_REQUIRED":       3,
-		"FORBIDDEN":           4,
-		"NOT_FOUND":           5,
-		"CONFLICT":            6,
-		"RATE_LIMITED":        7,
-		"QUOTA_EXHAUSTED":     8,
-		"UNAVAILABLE":         9,
-		"TIMEOUT":             10,
-		"CANCELED":            11,
-		"DENIED":              12,
-		"EXPIRED":             13,
-		"CURSOR_EXPIRED":      14,
-		"UNEXPECTED_RESPONSE": 15,
-		"UNSUPPORTED":         16,
-		"CRASHED":             17,
-		"INTERNAL":            18,
-		"UNKNOWN_OUTCOME":     19,
+		"CODE_UNSPECIFIED":         0,
+		"CODE_INVALID":             1,
+		"CODE_UNAUTHORIZED":        2,
+		"CODE_AUTH_REQUIRED":       3,
+		"CODE_FORBIDDEN":           4,
+		"CODE_NOT_FOUND":           5,
+		"CODE_CONFLICT":            6,
+		"CODE_RATE_LIMITED":        7,
+		"CODE_QUOTA_EXHAUSTED":     8,
+		"CODE_UNAVAILABLE":         9,
+		"CODE_TIMEOUT":             10,
+		"CODE_CANCELED":            11,
+		"CODE_DENIED":              12,
+		"CODE_EXPIRED":             13,
+		"CODE_CURSOR_EXPIRED":      14,
+		"CODE_UNEXPECTED_RESPONSE": 15,
+		"CODE_UNSUPPORTED":         16,
+		"CODE_CRASHED":             17,
+		"CODE_INTERNAL":            18,
+		"CODE_UNKNOWN_OUTCOME":     19,
 	}
 )
 
@@ -181,25 +187,26 @@ func (Code) EnumDescriptor() ([]byte, []int) {
 	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{1}
 }
 
+// Severity says whether it stops something.
 type Diagnostic_Severity int32
 
 const (
-	Diagnostic_SEVERITY_UNSPECIFIED Diagnostic_Severity = 0
-	Diagnostic_ERROR                Diagnostic_Severity = 1
-	Diagnostic_WARNING              Diagnostic_Severity = 2
+	Diagnostic_SEVERITY_UNSPECIFIED Diagnostic_Severity = 0 // taken as an error
+	Diagnostic_SEVERITY_ERROR       Diagnostic_Severity = 1 // refused
+	Diagnostic_SEVERITY_WARNING     Diagnostic_Severity = 2 // said, and taken
 )
 
 // Enum value maps for Diagnostic_Severity.
 var (
 	Diagnostic_Severity_name = map[int32]string{
 		0: "SEVERITY_UNSPECIFIED",
-		1: "ERROR",
-		2: "WARNING",
+		1: "SEVERITY_ERROR",
+		2: "SEVERITY_WARNING",
 	}
 	Diagnostic_Severity_value = map[string]int32{
 		"SEVERITY_UNSPECIFIED": 0,
-		"ERROR":                1,
-		"WARNING":              2,
+		"SEVERITY_ERROR":       1,
+		"SEVERITY_WARNING":     2,
 	}
 )
 
@@ -230,31 +237,32 @@ func (Diagnostic_Severity) EnumDescriptor() ([]byte, []int) {
 	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{12, 0}
 }
 
+// Level says for whom a line is.
 type Log_Level int32
 
 const (
-	Log_LEVEL_UNSPECIFIED Log_Level = 0
-	Log_DEBUG             Log_Level = 1
-	Log_INFO              Log_Level = 2
-	Log_WARN              Log_Level = 3
-	Log_ERROR             Log_Level = 4
+	Log_LEVEL_UNSPECIFIED Log_Level = 0 // taken as info
+	Log_LEVEL_DEBUG       Log_Level = 1 // shown on demand
+	Log_LEVEL_INFO        Log_Level = 2 // what happens
+	Log_LEVEL_WARN        Log_Level = 3 // may need a person's attention
+	Log_LEVEL_ERROR       Log_Level = 4 // went wrong, and was survived
 )
 
 // Enum value maps for Log_Level.
 var (
 	Log_Level_name = map[int32]string{
 		0: "LEVEL_UNSPECIFIED",
-		1: "DEBUG",
-		2: "INFO",
-		3: "WARN",
-		4: "ERROR",
+		1: "LEVEL_DEBUG",
+		2: "LEVEL_INFO",
+		3: "LEVEL_WARN",
+		4: "LEVEL_ERROR",
 	}
 	Log_Level_value = map[string]int32{
 		"LEVEL_UNSPECIFIED": 0,
-		"DEBUG":             1,
-		"INFO":              2,
-		"WARN":              3,
-		"ERROR":             4,
+		"LEVEL_DEBUG":       1,
+		"LEVEL_INFO":        2,
+		"LEVEL_WARN":        3,
+		"LEVEL_ERROR":       4,
 	}
 )
 
@@ -285,28 +293,29 @@ func (Log_Level) EnumDescriptor() ([]byte, []int) {
 	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{22, 0}
 }
 
+// Applied says whether the side effect happened.
 type Error_Applied int32
 
 const (
-	Error_APPLIED_UNKNOWN Error_Applied = 0
-	Error_NOT_APPLIED     Error_Applied = 1
-	Error_APPLIED         Error_Applied = 2
-	Error_PARTLY          Error_Applied = 3
+	Error_APPLIED_UNSPECIFIED Error_Applied = 0 // not known: the word for it is unknown
+	Error_APPLIED_NOT_APPLIED Error_Applied = 1 // surely not
+	Error_APPLIED_APPLIED     Error_Applied = 2 // it did
+	Error_APPLIED_PARTLY      Error_Applied = 3 // a part of it did
 )
 
 // Enum value maps for Error_Applied.
 var (
 	Error_Applied_name = map[int32]string{
-		0: "APPLIED_UNKNOWN",
-		1: "NOT_APPLIED",
-		2: "APPLIED",
-		3: "PARTLY",
+		0: "APPLIED_UNSPECIFIED",
+		1: "APPLIED_NOT_APPLIED",
+		2: "APPLIED_APPLIED",
+		3: "APPLIED_PARTLY",
 	}
 	Error_Applied_value = map[string]int32{
-		"APPLIED_UNKNOWN": 0,
-		"NOT_APPLIED":     1,
-		"APPLIED":         2,
-		"PARTLY":          3,
+		"APPLIED_UNSPECIFIED": 0,
+		"APPLIED_NOT_APPLIED": 1,
+		"APPLIED_APPLIED":     2,
+		"APPLIED_PARTLY":      3,
 	}
 )
 
@@ -337,10 +346,10 @@ func (Error_Applied) EnumDescriptor() ([]byte, []int) {
 	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{27, 0}
 }
 
-// A JSON document. Bytes are UTF-8 JSON (RFC 8259), numbers kept as written.
+// Value is a JSON document.
 type Value struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Json          []byte                 `protobuf:"bytes,1,opt,name=json,proto3" json:"json,omitempty"`
+	Json          []byte                 `protobuf:"bytes,1,opt,name=json,proto3" json:"json,omitempty"`           // UTF-8 JSON (RFC 8259), numbers kept as written
 	Sensitive     []string               `protobuf:"bytes,2,rep,name=sensitive,proto3" json:"sensitive,omitempty"` // JSON Pointers inside this document to mask everywhere
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -390,9 +399,11 @@ func (x *Value) GetSensitive() []string {
 	return nil
 }
 
+// Capabilities are the optional features of one side: the only way in which one says to the other that it has something more.
+// README.md, "Features", has the words; one that is not known is passed over.
 type Capabilities struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Features      []string               `protobuf:"bytes,1,rep,name=features,proto3" json:"features,omitempty"`
+	Features      []string               `protobuf:"bytes,1,rep,name=features,proto3" json:"features,omitempty"` // words such as "reconcile"
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -436,9 +447,9 @@ func (x *Capabilities) GetFeatures() []string {
 
 type DescribeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	HostVersion   string                 `protobuf:"bytes,1,opt,name=host_version,json=hostVersion,proto3" json:"host_version,omitempty"`
-	ProtocolMinor uint32                 `protobuf:"varint,2,opt,name=protocol_minor,json=protocolMinor,proto3" json:"protocol_minor,omitempty"`
-	Host          *Capabilities          `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`
+	HostVersion   string                 `protobuf:"bytes,1,opt,name=host_version,json=hostVersion,proto3" json:"host_version,omitempty"`        // for logs: no answer depends on it
+	ProtocolMinor uint32                 `protobuf:"varint,2,opt,name=protocol_minor,json=protocolMinor,proto3" json:"protocol_minor,omitempty"` // newest additions that the host was built with, for logs: features say what it has
+	Host          *Capabilities          `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`                                         // what the host has; the description does not depend on it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -496,19 +507,19 @@ func (x *DescribeRequest) GetHost() *Capabilities {
 
 type DescribeResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	Sdk           string                 `protobuf:"bytes,3,opt,name=sdk,proto3" json:"sdk,omitempty"`
-	ProtocolMinor uint32                 `protobuf:"varint,4,opt,name=protocol_minor,json=protocolMinor,proto3" json:"protocol_minor,omitempty"`
-	Plugin        *Capabilities          `protobuf:"bytes,5,opt,name=plugin,proto3" json:"plugin,omitempty"`
-	Doc           string                 `protobuf:"bytes,6,opt,name=doc,proto3" json:"doc,omitempty"`
-	ConfigSchema  []byte                 `protobuf:"bytes,7,opt,name=config_schema,json=configSchema,proto3" json:"config_schema,omitempty"` // JSON Schema 2020-12
-	Actions       []*Action              `protobuf:"bytes,8,rep,name=actions,proto3" json:"actions,omitempty"`
-	Limiters      []*Limiter             `protobuf:"bytes,10,rep,name=limiters,proto3" json:"limiters,omitempty"`
-	Wants         *Grants                `protobuf:"bytes,11,opt,name=wants,proto3" json:"wants,omitempty"`                                // what the plugin asks for; the lock file records what was granted
-	TokenAction   string                 `protobuf:"bytes,12,opt,name=token_action,json=tokenAction,proto3" json:"token_action,omitempty"` // action whose output is an access token: what token_from calls; "" = none
-	Simulator     []string               `protobuf:"bytes,13,rep,name=simulator,proto3" json:"simulator,omitempty"`                        // command that stands for the service in a sandbox, its program relative to the plugin's executable; empty = none
-	Login         *Login                 `protobuf:"bytes,14,opt,name=login,proto3" json:"login,omitempty"`                                // how a person logs in to a connection; absent = there is no login
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`                                         // what stands before the dot in `uses`: a lower-case letter, then letters, digits and _, at most 63
+	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`                                   // of the plugin
+	Sdk           string                 `protobuf:"bytes,3,opt,name=sdk,proto3" json:"sdk,omitempty"`                                           // what it was built with, for people
+	ProtocolMinor uint32                 `protobuf:"varint,4,opt,name=protocol_minor,json=protocolMinor,proto3" json:"protocol_minor,omitempty"` // newest additions that the plugin was built with, for logs: features say what it has
+	Plugin        *Capabilities          `protobuf:"bytes,5,opt,name=plugin,proto3" json:"plugin,omitempty"`                                     // what the plugin has
+	Doc           string                 `protobuf:"bytes,6,opt,name=doc,proto3" json:"doc,omitempty"`                                           // one line about the plugin
+	ConfigSchema  []byte                 `protobuf:"bytes,7,opt,name=config_schema,json=configSchema,proto3" json:"config_schema,omitempty"`     // JSON Schema 2020-12 of a connection's config
+	Actions       []*Action              `protobuf:"bytes,8,rep,name=actions,proto3" json:"actions,omitempty"`                                   // what workflows can call
+	Limiters      []*Limiter             `protobuf:"bytes,10,rep,name=limiters,proto3" json:"limiters,omitempty"`                                // limits of the service, kept by the engine
+	Wants         *Grants                `protobuf:"bytes,11,opt,name=wants,proto3" json:"wants,omitempty"`                                      // what the plugin asks for; the lock file records what was granted
+	TokenAction   string                 `protobuf:"bytes,12,opt,name=token_action,json=tokenAction,proto3" json:"token_action,omitempty"`       // action whose output is an access token: what token_from calls; "" = none
+	Simulator     []string               `protobuf:"bytes,13,rep,name=simulator,proto3" json:"simulator,omitempty"`                              // command that stands for the service in a sandbox, its program relative to the plugin's executable; empty = none
+	Login         *Login                 `protobuf:"bytes,14,opt,name=login,proto3" json:"login,omitempty"`                                      // how a person logs in to a connection; absent = there is no login
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -634,6 +645,7 @@ func (x *DescribeResponse) GetLogin() *Login {
 	return nil
 }
 
+// Login names actions of the plugin; what they take and give: README.md, "Logins".
 type Login struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Start         string                 `protobuf:"bytes,1,opt,name=start,proto3" json:"start,omitempty"`   // begins one, with a code for a person
@@ -710,11 +722,12 @@ func (x *Login) GetScopes() []string {
 	return nil
 }
 
+// Grants are what a plugin wants besides its connections.
 type Grants struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Env           []string               `protobuf:"bytes,1,rep,name=env,proto3" json:"env,omitempty"`
-	Hosts         []string               `protobuf:"bytes,2,rep,name=hosts,proto3" json:"hosts,omitempty"` // a declaration, shown before it is granted; enforced by the SDK's HTTP client only
-	State         bool                   `protobuf:"varint,3,opt,name=state,proto3" json:"state,omitempty"`
+	Env           []string               `protobuf:"bytes,1,rep,name=env,proto3" json:"env,omitempty"`      // names of the host's environment
+	Hosts         []string               `protobuf:"bytes,2,rep,name=hosts,proto3" json:"hosts,omitempty"`  // a declaration, shown before it is granted; enforced by the SDK's HTTP client only
+	State         bool                   `protobuf:"varint,3,opt,name=state,proto3" json:"state,omitempty"` // it keeps state in the host
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -770,13 +783,14 @@ func (x *Grants) GetState() bool {
 	return false
 }
 
+// Limiter is one limit of the service.
 type Limiter struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Requests      uint32                 `protobuf:"varint,2,opt,name=requests,proto3" json:"requests,omitempty"`
-	Window        *durationpb.Duration   `protobuf:"bytes,3,opt,name=window,proto3" json:"window,omitempty"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`                                         // what actions and errors name it by
+	Requests      uint32                 `protobuf:"varint,2,opt,name=requests,proto3" json:"requests,omitempty"`                                // how many calls in one window; 0 = any number
+	Window        *durationpb.Duration   `protobuf:"bytes,3,opt,name=window,proto3" json:"window,omitempty"`                                     // how long a window is
 	FixedWindow   bool                   `protobuf:"varint,4,opt,name=fixed_window,json=fixedWindow,proto3" json:"fixed_window,omitempty"`       // true: all at once allowed, the count starts anew each window; false: spread evenly
-	MaxConcurrent uint32                 `protobuf:"varint,5,opt,name=max_concurrent,json=maxConcurrent,proto3" json:"max_concurrent,omitempty"` // 0 = no limit
+	MaxConcurrent uint32                 `protobuf:"varint,5,opt,name=max_concurrent,json=maxConcurrent,proto3" json:"max_concurrent,omitempty"` // how many calls at the same time; 0 = no limit
 	Scope         []string               `protobuf:"bytes,6,rep,name=scope,proto3" json:"scope,omitempty"`                                       // config fields whose values make one bucket; default base_url
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -854,21 +868,22 @@ func (x *Limiter) GetScope() []string {
 	return nil
 }
 
+// Action is one thing that a step can do.
 type Action struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
-	Name           string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Doc            string                 `protobuf:"bytes,2,opt,name=doc,proto3" json:"doc,omitempty"`
-	InputSchema    []byte                 `protobuf:"bytes,3,opt,name=input_schema,json=inputSchema,proto3" json:"input_schema,omitempty"`
-	OutputSchema   []byte                 `protobuf:"bytes,4,opt,name=output_schema,json=outputSchema,proto3" json:"output_schema,omitempty"`
-	Effect         Effect                 `protobuf:"varint,5,opt,name=effect,proto3,enum=flowrun.plugin.v1.Effect" json:"effect,omitempty"`
-	DefaultTimeout *durationpb.Duration   `protobuf:"bytes,6,opt,name=default_timeout,json=defaultTimeout,proto3" json:"default_timeout,omitempty"`
-	Limiters       []string               `protobuf:"bytes,7,rep,name=limiters,proto3" json:"limiters,omitempty"`
-	Paging         *Paging                `protobuf:"bytes,8,opt,name=paging,proto3" json:"paging,omitempty"` // absent = not paginated
-	Examples       []*Example             `protobuf:"bytes,9,rep,name=examples,proto3" json:"examples,omitempty"`
-	Deprecated     string                 `protobuf:"bytes,10,opt,name=deprecated,proto3" json:"deprecated,omitempty"`
-	Faults         []*Fault               `protobuf:"bytes,11,rep,name=faults,proto3" json:"faults,omitempty"`            // declared failures: documented and testable
-	Range          *Range                 `protobuf:"bytes,12,opt,name=range,proto3" json:"range,omitempty"`              // with paginate the engine cuts longer ranges into checkpointed windows
-	Incremental    bool                   `protobuf:"varint,13,opt,name=incremental,proto3" json:"incremental,omitempty"` // understands and returns a watermark
+	Name           string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`                                           // what stands behind the dot in `uses`: spelt as the plugin's name
+	Doc            string                 `protobuf:"bytes,2,opt,name=doc,proto3" json:"doc,omitempty"`                                             // one line about the action
+	InputSchema    []byte                 `protobuf:"bytes,3,opt,name=input_schema,json=inputSchema,proto3" json:"input_schema,omitempty"`          // JSON Schema 2020-12
+	OutputSchema   []byte                 `protobuf:"bytes,4,opt,name=output_schema,json=outputSchema,proto3" json:"output_schema,omitempty"`       // JSON Schema 2020-12
+	Effect         Effect                 `protobuf:"varint,5,opt,name=effect,proto3,enum=flowrun.plugin.v1.Effect" json:"effect,omitempty"`        // may it be repeated?
+	DefaultTimeout *durationpb.Duration   `protobuf:"bytes,6,opt,name=default_timeout,json=defaultTimeout,proto3" json:"default_timeout,omitempty"` // of one call, where the step names none; absent = the host's
+	Limiters       []string               `protobuf:"bytes,7,rep,name=limiters,proto3" json:"limiters,omitempty"`                                   // names of limiters that each call counts in
+	Paging         *Paging                `protobuf:"bytes,8,opt,name=paging,proto3" json:"paging,omitempty"`                                       // absent = not paginated
+	Examples       []*Example             `protobuf:"bytes,9,rep,name=examples,proto3" json:"examples,omitempty"`                                   // valid inputs, with what they may give
+	Deprecated     string                 `protobuf:"bytes,10,opt,name=deprecated,proto3" json:"deprecated,omitempty"`                              // what to use instead; "" = it is not deprecated
+	Faults         []*Fault               `protobuf:"bytes,11,rep,name=faults,proto3" json:"faults,omitempty"`                                      // declared failures: documented and testable
+	Range          *Range                 `protobuf:"bytes,12,opt,name=range,proto3" json:"range,omitempty"`                                        // with paginate the engine cuts longer ranges into checkpointed windows
+	Incremental    bool                   `protobuf:"varint,13,opt,name=incremental,proto3" json:"incremental,omitempty"`                           // understands and returns a watermark
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -994,6 +1009,7 @@ func (x *Action) GetIncremental() bool {
 	return false
 }
 
+// Paging says where an action has its pages.
 type Paging struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	CursorField   string                 `protobuf:"bytes,1,opt,name=cursor_field,json=cursorField,proto3" json:"cursor_field,omitempty"` // input that names the first page
@@ -1062,11 +1078,12 @@ func (x *Paging) GetIdentity() string {
 	return ""
 }
 
+// Range says where an input has its time range [from, to), in whole hours.
 type Range struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	FromField     string                 `protobuf:"bytes,1,opt,name=from_field,json=fromField,proto3" json:"from_field,omitempty"`
-	ToField       string                 `protobuf:"bytes,2,opt,name=to_field,json=toField,proto3" json:"to_field,omitempty"`
-	Max           *durationpb.Duration   `protobuf:"bytes,3,opt,name=max,proto3" json:"max,omitempty"`
+	FromField     string                 `protobuf:"bytes,1,opt,name=from_field,json=fromField,proto3" json:"from_field,omitempty"` // input with its begin
+	ToField       string                 `protobuf:"bytes,2,opt,name=to_field,json=toField,proto3" json:"to_field,omitempty"`       // input with its end
+	Max           *durationpb.Duration   `protobuf:"bytes,3,opt,name=max,proto3" json:"max,omitempty"`                              // the longest that one call takes
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1124,9 +1141,9 @@ func (x *Range) GetMax() *durationpb.Duration {
 
 type Example struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Input         []byte                 `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
-	Output        []byte                 `protobuf:"bytes,3,opt,name=output,proto3" json:"output,omitempty"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`     // what it shows, in a few words
+	Input         []byte                 `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`   // JSON that the input schema takes
+	Output        []byte                 `protobuf:"bytes,3,opt,name=output,proto3" json:"output,omitempty"` // JSON that the output schema takes; empty = none is shown
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1182,11 +1199,12 @@ func (x *Example) GetOutput() []byte {
 	return nil
 }
 
+// Fault is a failure that an action declares.
 type Fault struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Code          Code                   `protobuf:"varint,1,opt,name=code,proto3,enum=flowrun.plugin.v1.Code" json:"code,omitempty"`
-	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	Doc           string                 `protobuf:"bytes,3,opt,name=doc,proto3" json:"doc,omitempty"`
+	Code          Code                   `protobuf:"varint,1,opt,name=code,proto3,enum=flowrun.plugin.v1.Code" json:"code,omitempty"` // how it ends
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`                          // Error.reason
+	Doc           string                 `protobuf:"bytes,3,opt,name=doc,proto3" json:"doc,omitempty"`                                // when it happens
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1242,12 +1260,13 @@ func (x *Fault) GetDoc() string {
 	return ""
 }
 
+// Diagnostic is what is wrong with a config or an input.
 type Diagnostic struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Severity      Diagnostic_Severity    `protobuf:"varint,1,opt,name=severity,proto3,enum=flowrun.plugin.v1.Diagnostic_Severity" json:"severity,omitempty"`
-	Summary       string                 `protobuf:"bytes,2,opt,name=summary,proto3" json:"summary,omitempty"`
-	Detail        string                 `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
-	Pointer       string                 `protobuf:"bytes,4,opt,name=pointer,proto3" json:"pointer,omitempty"`
+	Severity      Diagnostic_Severity    `protobuf:"varint,1,opt,name=severity,proto3,enum=flowrun.plugin.v1.Diagnostic_Severity" json:"severity,omitempty"` // does it stop something?
+	Summary       string                 `protobuf:"bytes,2,opt,name=summary,proto3" json:"summary,omitempty"`                                               // what is wrong, one sentence
+	Detail        string                 `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`                                                 // what to do about it
+	Pointer       string                 `protobuf:"bytes,4,opt,name=pointer,proto3" json:"pointer,omitempty"`                                               // JSON Pointer into the config or the input; "" = the whole
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1312,9 +1331,9 @@ func (x *Diagnostic) GetPointer() string {
 
 type ValidateRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Action        string                 `protobuf:"bytes,1,opt,name=action,proto3" json:"action,omitempty"`
-	Input         *Value                 `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
-	Unknown       []string               `protobuf:"bytes,3,rep,name=unknown,proto3" json:"unknown,omitempty"`
+	Action        string                 `protobuf:"bytes,1,opt,name=action,proto3" json:"action,omitempty"`   // its name
+	Input         *Value                 `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`     // what is known of the input
+	Unknown       []string               `protobuf:"bytes,3,rep,name=unknown,proto3" json:"unknown,omitempty"` // JSON Pointers of parts that are expressions still
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1372,8 +1391,8 @@ func (x *ValidateRequest) GetUnknown() []string {
 
 type ValidateResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Diagnostics   []*Diagnostic          `protobuf:"bytes,1,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`
-	OutputSchema  []byte                 `protobuf:"bytes,2,opt,name=output_schema,json=outputSchema,proto3" json:"output_schema,omitempty"`
+	Diagnostics   []*Diagnostic          `protobuf:"bytes,1,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`                       // empty = nothing is wrong
+	OutputSchema  []byte                 `protobuf:"bytes,2,opt,name=output_schema,json=outputSchema,proto3" json:"output_schema,omitempty"` // narrowed by the known input; empty = as described
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1424,9 +1443,9 @@ func (x *ValidateResponse) GetOutputSchema() []byte {
 
 type ConnectRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Connection    string                 `protobuf:"bytes,1,opt,name=connection,proto3" json:"connection,omitempty"`
-	Config        *Value                 `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
-	ConfigHash    string                 `protobuf:"bytes,3,opt,name=config_hash,json=configHash,proto3" json:"config_hash,omitempty"`
+	Connection    string                 `protobuf:"bytes,1,opt,name=connection,proto3" json:"connection,omitempty"`                   // what the calls name it by
+	Config        *Value                 `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`                           // with its secrets in clear
+	ConfigHash    string                 `protobuf:"bytes,3,opt,name=config_hash,json=configHash,proto3" json:"config_hash,omitempty"` // the same as before = nothing changed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1484,7 +1503,7 @@ func (x *ConnectRequest) GetConfigHash() string {
 
 type ConnectResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Diagnostics   []*Diagnostic          `protobuf:"bytes,1,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`
+	Diagnostics   []*Diagnostic          `protobuf:"bytes,1,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"` // with an error the connection is not open
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1528,7 +1547,7 @@ func (x *ConnectResponse) GetDiagnostics() []*Diagnostic {
 
 type CheckConnectionRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Connection    string                 `protobuf:"bytes,1,opt,name=connection,proto3" json:"connection,omitempty"`
+	Connection    string                 `protobuf:"bytes,1,opt,name=connection,proto3" json:"connection,omitempty"` // an open one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1572,8 +1591,8 @@ func (x *CheckConnectionRequest) GetConnection() string {
 
 type CheckConnectionResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Error         *Error                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
-	Account       string                 `protobuf:"bytes,2,opt,name=account,proto3" json:"account,omitempty"`
+	Error         *Error                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`                        // absent = it works
+	Account       string                 `protobuf:"bytes,2,opt,name=account,proto3" json:"account,omitempty"`                    // whose it is, in the service's words; "" = not known
 	NotTried      bool                   `protobuf:"varint,3,opt,name=not_tried,json=notTried,proto3" json:"not_tried,omitempty"` // nothing was asked of the service: that it answers is not known
 	Note          string                 `protobuf:"bytes,4,opt,name=note,proto3" json:"note,omitempty"`                          // why, in a few words; empty = the plugin has no test
 	unknownFields protoimpl.UnknownFields
@@ -1640,10 +1659,10 @@ func (x *CheckConnectionResponse) GetNote() string {
 
 type ExecuteRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Action        string                 `protobuf:"bytes,1,opt,name=action,proto3" json:"action,omitempty"`
-	Connection    string                 `protobuf:"bytes,2,opt,name=connection,proto3" json:"connection,omitempty"`
-	Input         *Value                 `protobuf:"bytes,3,opt,name=input,proto3" json:"input,omitempty"` // secrets are in clear here and in ConnectRequest.config, nowhere else
-	Run           *RunContext            `protobuf:"bytes,4,opt,name=run,proto3" json:"run,omitempty"`
+	Action        string                 `protobuf:"bytes,1,opt,name=action,proto3" json:"action,omitempty"`                           // its name
+	Connection    string                 `protobuf:"bytes,2,opt,name=connection,proto3" json:"connection,omitempty"`                   // an open one; "" = a plugin that needs none
+	Input         *Value                 `protobuf:"bytes,3,opt,name=input,proto3" json:"input,omitempty"`                             // secrets are in clear here and in ConnectRequest.config, nowhere else
+	Run           *RunContext            `protobuf:"bytes,4,opt,name=run,proto3" json:"run,omitempty"`                                 // which call this is
 	Checkpoint    []byte                 `protobuf:"bytes,5,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`                   // of the pending answer before, if any
 	PageCursor    string                 `protobuf:"bytes,6,opt,name=page_cursor,json=pageCursor,proto3" json:"page_cursor,omitempty"` // "" = first page, or the input's own cursor
 	Watermark     []byte                 `protobuf:"bytes,7,opt,name=watermark,proto3" json:"watermark,omitempty"`                     // the stored one, the same on every page; empty = read everything
@@ -1746,15 +1765,16 @@ func (x *ExecuteRequest) GetAllPages() bool {
 	return false
 }
 
+// RunContext says which call this is.
 type RunContext struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
-	Workflow       string                 `protobuf:"bytes,1,opt,name=workflow,proto3" json:"workflow,omitempty"`
-	RunId          string                 `protobuf:"bytes,2,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	StepId         string                 `protobuf:"bytes,3,opt,name=step_id,json=stepId,proto3" json:"step_id,omitempty"` // with the item: domains[example.com].whois
-	Attempt        uint32                 `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Workflow       string                 `protobuf:"bytes,1,opt,name=workflow,proto3" json:"workflow,omitempty"`                                   // its name
+	RunId          string                 `protobuf:"bytes,2,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`                            // names the run; "" = there is none
+	StepId         string                 `protobuf:"bytes,3,opt,name=step_id,json=stepId,proto3" json:"step_id,omitempty"`                         // with the item: domains[example.com].whois
+	Attempt        uint32                 `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"`                                    // from 1
 	IdempotencyKey string                 `protobuf:"bytes,5,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"` // stable across attempts and host restarts
-	Traceparent    string                 `protobuf:"bytes,6,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
-	ScheduledAt    *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=scheduled_at,json=scheduledAt,proto3" json:"scheduled_at,omitempty"`
+	Traceparent    string                 `protobuf:"bytes,6,opt,name=traceparent,proto3" json:"traceparent,omitempty"`                             // W3C trace context; "" = not traced
+	ScheduledAt    *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=scheduled_at,json=scheduledAt,proto3" json:"scheduled_at,omitempty"`          // for when the run was planned; absent = it was not
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1939,23 +1959,23 @@ type isExecuteEvent_Event interface {
 }
 
 type ExecuteEvent_Log struct {
-	Log *Log `protobuf:"bytes,1,opt,name=log,proto3,oneof"`
+	Log *Log `protobuf:"bytes,1,opt,name=log,proto3,oneof"` // any number
 }
 
 type ExecuteEvent_Progress struct {
-	Progress *Progress `protobuf:"bytes,2,opt,name=progress,proto3,oneof"`
+	Progress *Progress `protobuf:"bytes,2,opt,name=progress,proto3,oneof"` // any number
 }
 
 type ExecuteEvent_Completed struct {
-	Completed *Completed `protobuf:"bytes,3,opt,name=completed,proto3,oneof"`
+	Completed *Completed `protobuf:"bytes,3,opt,name=completed,proto3,oneof"` // the last: the page
 }
 
 type ExecuteEvent_Pending struct {
-	Pending *Pending `protobuf:"bytes,4,opt,name=pending,proto3,oneof"`
+	Pending *Pending `protobuf:"bytes,4,opt,name=pending,proto3,oneof"` // the last: call again
 }
 
 type ExecuteEvent_Failed struct {
-	Failed *Error `protobuf:"bytes,5,opt,name=failed,proto3,oneof"`
+	Failed *Error `protobuf:"bytes,5,opt,name=failed,proto3,oneof"` // the last: a failure
 }
 
 func (*ExecuteEvent_Log) isExecuteEvent_Event() {}
@@ -1968,12 +1988,13 @@ func (*ExecuteEvent_Pending) isExecuteEvent_Event() {}
 
 func (*ExecuteEvent_Failed) isExecuteEvent_Event() {}
 
+// Log is one line of the step's log.
 type Log struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Level         Log_Level              `protobuf:"varint,1,opt,name=level,proto3,enum=flowrun.plugin.v1.Log_Level" json:"level,omitempty"`
-	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	Fields        []byte                 `protobuf:"bytes,3,opt,name=fields,proto3" json:"fields,omitempty"`
-	Time          *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=time,proto3" json:"time,omitempty"`
+	Level         Log_Level              `protobuf:"varint,1,opt,name=level,proto3,enum=flowrun.plugin.v1.Log_Level" json:"level,omitempty"` // for whom it is
+	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`                               // the line
+	Fields        []byte                 `protobuf:"bytes,3,opt,name=fields,proto3" json:"fields,omitempty"`                                 // JSON object; empty = none
+	Time          *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=time,proto3" json:"time,omitempty"`                                     // absent = when the host got it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2036,10 +2057,11 @@ func (x *Log) GetTime() *timestamppb.Timestamp {
 	return nil
 }
 
+// Progress is how far a call is.
 type Progress struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Fraction      float64                `protobuf:"fixed64,1,opt,name=fraction,proto3" json:"fraction,omitempty"`
-	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	Fraction      float64                `protobuf:"fixed64,1,opt,name=fraction,proto3" json:"fraction,omitempty"` // from 0 to 1
+	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`     // what is being done
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2090,7 +2112,7 @@ func (x *Progress) GetMessage() string {
 
 type Completed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Output        *Value                 `protobuf:"bytes,1,opt,name=output,proto3" json:"output,omitempty"`
+	Output        *Value                 `protobuf:"bytes,1,opt,name=output,proto3" json:"output,omitempty"`                           // fits the output schema, or the narrowed one
 	NextCursor    string                 `protobuf:"bytes,2,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"` // "" = the last page
 	Watermark     []byte                 `protobuf:"bytes,3,opt,name=watermark,proto3" json:"watermark,omitempty"`                     // opaque; the last non-empty one of a reading is kept
 	Meta          []byte                 `protobuf:"bytes,4,opt,name=meta,proto3" json:"meta,omitempty"`                               // JSON for people (status, request id, rate); expressions cannot read it
@@ -2164,13 +2186,13 @@ func (x *Completed) GetPageNote() []byte {
 	return nil
 }
 
-// Not a failure: stored, then called again after retry_after (0 = at once) with this checkpoint.
+// Pending is not a failure: stored, then called again after retry_after with this checkpoint.
 type Pending struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	RetryAfter    *durationpb.Duration   `protobuf:"bytes,1,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`
-	Checkpoint    []byte                 `protobuf:"bytes,2,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
-	Message       string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
-	Prompt        *Prompt                `protobuf:"bytes,4,opt,name=prompt,proto3" json:"prompt,omitempty"`
+	RetryAfter    *durationpb.Duration   `protobuf:"bytes,1,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"` // 0 = at once
+	Checkpoint    []byte                 `protobuf:"bytes,2,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`                   // opaque: comes back with the next call
+	Message       string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`                         // what is waited for
+	Prompt        *Prompt                `protobuf:"bytes,4,opt,name=prompt,proto3" json:"prompt,omitempty"`                           // absent = no person is needed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2233,14 +2255,14 @@ func (x *Pending) GetPrompt() *Prompt {
 	return nil
 }
 
-// A person must act: shown by the terminal, the web page and notifications.
+// Prompt says that a person must act: shown by the terminal, the web page and notifications.
 type Prompt struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Title         string                 `protobuf:"bytes,1,opt,name=title,proto3" json:"title,omitempty"`
-	Url           string                 `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
-	UserCode      string                 `protobuf:"bytes,3,opt,name=user_code,json=userCode,proto3" json:"user_code,omitempty"`
-	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
-	Message       string                 `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
+	Title         string                 `protobuf:"bytes,1,opt,name=title,proto3" json:"title,omitempty"`                          // what is asked for
+	Url           string                 `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`                              // where to do it
+	UserCode      string                 `protobuf:"bytes,3,opt,name=user_code,json=userCode,proto3" json:"user_code,omitempty"`    // what to type there
+	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"` // until when; absent = not known
+	Message       string                 `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`                      // more for the person
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2310,18 +2332,19 @@ func (x *Prompt) GetMessage() string {
 	return ""
 }
 
+// Error is how a call failed.
 type Error struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Code          Code                   `protobuf:"varint,1,opt,name=code,proto3,enum=flowrun.plugin.v1.Code" json:"code,omitempty"`
-	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"` // safe to show and store
-	RetryAfter    *durationpb.Duration   `protobuf:"bytes,3,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`
+	Code          Code                   `protobuf:"varint,1,opt,name=code,proto3,enum=flowrun.plugin.v1.Code" json:"code,omitempty"`                // the kind
+	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`                                       // safe to show and store
+	RetryAfter    *durationpb.Duration   `protobuf:"bytes,3,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`               // not before; absent = the host decides
 	Applied       Error_Applied          `protobuf:"varint,4,opt,name=applied,proto3,enum=flowrun.plugin.v1.Error_Applied" json:"applied,omitempty"` // did the side effect happen?
 	Reason        string                 `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`                                         // machine word of the remote service, e.g. "slow_down"
-	HttpStatus    uint32                 `protobuf:"varint,6,opt,name=http_status,json=httpStatus,proto3" json:"http_status,omitempty"`
-	Pointer       string                 `protobuf:"bytes,7,opt,name=pointer,proto3" json:"pointer,omitempty"` // JSON Pointer into the input
-	Details       []byte                 `protobuf:"bytes,8,opt,name=details,proto3" json:"details,omitempty"` // JSON
-	Limiter       string                 `protobuf:"bytes,9,opt,name=limiter,proto3" json:"limiter,omitempty"` // with RATE_LIMITED: which one is closed
-	Hint          string                 `protobuf:"bytes,10,opt,name=hint,proto3" json:"hint,omitempty"`      // what to do about it, one sentence; a plugin of before says it in `details`
+	HttpStatus    uint32                 `protobuf:"varint,6,opt,name=http_status,json=httpStatus,proto3" json:"http_status,omitempty"`              // 0 = there was no HTTP answer
+	Pointer       string                 `protobuf:"bytes,7,opt,name=pointer,proto3" json:"pointer,omitempty"`                                       // JSON Pointer into the input
+	Details       []byte                 `protobuf:"bytes,8,opt,name=details,proto3" json:"details,omitempty"`                                       // JSON object; README.md, "Errors", has the members with a meaning
+	Limiter       string                 `protobuf:"bytes,9,opt,name=limiter,proto3" json:"limiter,omitempty"`                                       // with rate_limited: which one is closed
+	Hint          string                 `protobuf:"bytes,10,opt,name=hint,proto3" json:"hint,omitempty"`                                            // what to do about it, one sentence; a plugin of before says it in `details`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2381,7 +2404,7 @@ func (x *Error) GetApplied() Error_Applied {
 	if x != nil {
 		return x.Applied
 	}
-	return Error_APPLIED_UNKNOWN
+	return Error_APPLIED_UNSPECIFIED
 }
 
 func (x *Error) GetReason() string {
@@ -2428,11 +2451,11 @@ func (x *Error) GetHint() string {
 
 type ReconcileRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Action        string                 `protobuf:"bytes,1,opt,name=action,proto3" json:"action,omitempty"`
-	Connection    string                 `protobuf:"bytes,2,opt,name=connection,proto3" json:"connection,omitempty"`
-	Input         *Value                 `protobuf:"bytes,3,opt,name=input,proto3" json:"input,omitempty"`
-	Run           *RunContext            `protobuf:"bytes,4,opt,name=run,proto3" json:"run,omitempty"`
-	Checkpoint    []byte                 `protobuf:"bytes,5,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	Action        string                 `protobuf:"bytes,1,opt,name=action,proto3" json:"action,omitempty"`         // its name
+	Connection    string                 `protobuf:"bytes,2,opt,name=connection,proto3" json:"connection,omitempty"` // an open one
+	Input         *Value                 `protobuf:"bytes,3,opt,name=input,proto3" json:"input,omitempty"`           // of the call whose answer was lost
+	Run           *RunContext            `protobuf:"bytes,4,opt,name=run,proto3" json:"run,omitempty"`               // of that call
+	Checkpoint    []byte                 `protobuf:"bytes,5,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"` // that call's
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2504,9 +2527,9 @@ func (x *ReconcileRequest) GetCheckpoint() []byte {
 
 type ReconcileResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Applied       Error_Applied          `protobuf:"varint,1,opt,name=applied,proto3,enum=flowrun.plugin.v1.Error_Applied" json:"applied,omitempty"`
-	Output        *Value                 `protobuf:"bytes,2,opt,name=output,proto3" json:"output,omitempty"`
-	Note          string                 `protobuf:"bytes,3,opt,name=note,proto3" json:"note,omitempty"`
+	Applied       Error_Applied          `protobuf:"varint,1,opt,name=applied,proto3,enum=flowrun.plugin.v1.Error_Applied" json:"applied,omitempty"` // did it happen?
+	Output        *Value                 `protobuf:"bytes,2,opt,name=output,proto3" json:"output,omitempty"`                                         // its result, where it is known
+	Note          string                 `protobuf:"bytes,3,opt,name=note,proto3" json:"note,omitempty"`                                             // for people
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2545,7 +2568,7 @@ func (x *ReconcileResponse) GetApplied() Error_Applied {
 	if x != nil {
 		return x.Applied
 	}
-	return Error_APPLIED_UNKNOWN
+	return Error_APPLIED_UNSPECIFIED
 }
 
 func (x *ReconcileResponse) GetOutput() *Value {
@@ -2564,8 +2587,8 @@ func (x *ReconcileResponse) GetNote() string {
 
 type GetStateRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Scope         string                 `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
-	Key           string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	Scope         string                 `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"` // "plugin" | "connection/NAME" | "run": README.md, "State"
+	Key           string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`     // names the entry in its scope
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2616,9 +2639,9 @@ func (x *GetStateRequest) GetKey() string {
 
 type GetStateResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Value         []byte                 `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
-	Version       uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
-	Found         bool                   `protobuf:"varint,3,opt,name=found,proto3" json:"found,omitempty"`
+	Value         []byte                 `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`      // what was stored
+	Version       uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"` // for the next PutState
+	Found         bool                   `protobuf:"varint,3,opt,name=found,proto3" json:"found,omitempty"`     // false: there is no entry
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2676,12 +2699,12 @@ func (x *GetStateResponse) GetFound() bool {
 
 type PutStateRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Scope         string                 `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
-	Key           string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	Value         []byte                 `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
-	IfVersion     uint64                 `protobuf:"varint,4,opt,name=if_version,json=ifVersion,proto3" json:"if_version,omitempty"`
-	Delete        bool                   `protobuf:"varint,5,opt,name=delete,proto3" json:"delete,omitempty"`
-	Ttl           *durationpb.Duration   `protobuf:"bytes,6,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	Scope         string                 `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`                           // as in GetStateRequest
+	Key           string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`                               // names the entry in its scope
+	Value         []byte                 `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`                           // what to store
+	IfVersion     uint64                 `protobuf:"varint,4,opt,name=if_version,json=ifVersion,proto3" json:"if_version,omitempty"` // the version that was read; 0 = there must be no entry
+	Delete        bool                   `protobuf:"varint,5,opt,name=delete,proto3" json:"delete,omitempty"`                        // delete the entry instead
+	Ttl           *durationpb.Duration   `protobuf:"bytes,6,opt,name=ttl,proto3" json:"ttl,omitempty"`                               // how long it is kept; absent = for ever
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2760,8 +2783,8 @@ func (x *PutStateRequest) GetTtl() *durationpb.Duration {
 
 type PutStateResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Ok            bool                   `protobuf:"varint,1,opt,name=ok,proto3" json:"ok,omitempty"`
-	Version       uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	Ok            bool                   `protobuf:"varint,1,opt,name=ok,proto3" json:"ok,omitempty"`           // false: the entry has another version, nothing was written
+	Version       uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"` // of the entry now
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2810,15 +2833,14 @@ func (x *PutStateResponse) GetVersion() uint64 {
 	return 0
 }
 
-// connection: the caller's own; where it has token_from, the host answers with the owner's access token, never with a lease.
 // A failure that the plugin should pass on comes as an Error in the details of the gRPC status.
 type AcquireTokenRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Connection    string                 `protobuf:"bytes,1,opt,name=connection,proto3" json:"connection,omitempty"`
-	Key           string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	MinTtl        *durationpb.Duration   `protobuf:"bytes,3,opt,name=min_ttl,json=minTtl,proto3" json:"min_ttl,omitempty"`
-	Reject        string                 `protobuf:"bytes,4,opt,name=reject,proto3" json:"reject,omitempty"` // id of a token that the service refused
-	Peek          bool                   `protobuf:"varint,5,opt,name=peek,proto3" json:"peek,omitempty"`    // only look: the answer is stored, never a lease
+	Connection    string                 `protobuf:"bytes,1,opt,name=connection,proto3" json:"connection,omitempty"`       // the caller's own; where it has token_from, the host answers with the owner's access token, never with a lease
+	Key           string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`                     // one of several tokens of the connection; "" = the only one
+	MinTtl        *durationpb.Duration   `protobuf:"bytes,3,opt,name=min_ttl,json=minTtl,proto3" json:"min_ttl,omitempty"` // how long it must be valid still
+	Reject        string                 `protobuf:"bytes,4,opt,name=reject,proto3" json:"reject,omitempty"`               // id of a token that the service refused
+	Peek          bool                   `protobuf:"varint,5,opt,name=peek,proto3" json:"peek,omitempty"`                  // only look: the answer is stored, never a lease
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2969,15 +2991,15 @@ type isAcquireTokenResponse_Result interface {
 }
 
 type AcquireTokenResponse_Token struct {
-	Token *Token `protobuf:"bytes,1,opt,name=token,proto3,oneof"`
+	Token *Token `protobuf:"bytes,1,opt,name=token,proto3,oneof"` // use it
 }
 
 type AcquireTokenResponse_Lease struct {
-	Lease *RefreshLease `protobuf:"bytes,2,opt,name=lease,proto3,oneof"`
+	Lease *RefreshLease `protobuf:"bytes,2,opt,name=lease,proto3,oneof"` // renew it: nobody else does
 }
 
 type AcquireTokenResponse_Stored struct {
-	Stored *StoredToken `protobuf:"bytes,3,opt,name=stored,proto3,oneof"`
+	Stored *StoredToken `protobuf:"bytes,3,opt,name=stored,proto3,oneof"` // the answer to peek
 }
 
 func (*AcquireTokenResponse_Token) isAcquireTokenResponse_Result() {}
@@ -2986,14 +3008,14 @@ func (*AcquireTokenResponse_Lease) isAcquireTokenResponse_Result() {}
 
 func (*AcquireTokenResponse_Stored) isAcquireTokenResponse_Result() {}
 
-// What is known of a token without using it. state: none | valid | expired | auth_required.
+// StoredToken is what is known of a token without using it.
 type StoredToken struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	State         string                 `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
-	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
-	Extra         []byte                 `protobuf:"bytes,3,opt,name=extra,proto3" json:"extra,omitempty"`
-	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	Renewable     bool                   `protobuf:"varint,5,opt,name=renewable,proto3" json:"renewable,omitempty"`
+	State         string                 `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`                          // "none" | "valid" | "expired" | "auth_required": README.md, "Tokens"; another word is not known
+	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"` // absent = not known
+	Extra         []byte                 `protobuf:"bytes,3,opt,name=extra,proto3" json:"extra,omitempty"`                          // Token.extra
+	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`                        // with auth_required: why
+	Renewable     bool                   `protobuf:"varint,5,opt,name=renewable,proto3" json:"renewable,omitempty"`                 // there is a refresh token
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3065,12 +3087,12 @@ func (x *StoredToken) GetRenewable() bool {
 
 type Token struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccessToken   string                 `protobuf:"bytes,1,opt,name=access_token,json=accessToken,proto3" json:"access_token,omitempty"`
-	TokenType     string                 `protobuf:"bytes,2,opt,name=token_type,json=tokenType,proto3" json:"token_type,omitempty"`
-	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
-	RefreshToken  string                 `protobuf:"bytes,4,opt,name=refresh_token,json=refreshToken,proto3" json:"refresh_token,omitempty"`
-	Extra         []byte                 `protobuf:"bytes,5,opt,name=extra,proto3" json:"extra,omitempty"`
-	Id            string                 `protobuf:"bytes,6,opt,name=id,proto3" json:"id,omitempty"`
+	AccessToken   string                 `protobuf:"bytes,1,opt,name=access_token,json=accessToken,proto3" json:"access_token,omitempty"`    // what a request shows
+	TokenType     string                 `protobuf:"bytes,2,opt,name=token_type,json=tokenType,proto3" json:"token_type,omitempty"`          // "Bearer"
+	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`          // absent = not known
+	RefreshToken  string                 `protobuf:"bytes,4,opt,name=refresh_token,json=refreshToken,proto3" json:"refresh_token,omitempty"` // "" = none
+	Extra         []byte                 `protobuf:"bytes,5,opt,name=extra,proto3" json:"extra,omitempty"`                                   // JSON of the plugin's own
+	Id            string                 `protobuf:"bytes,6,opt,name=id,proto3" json:"id,omitempty"`                                         // names it in AcquireTokenRequest.reject; safe to log
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3147,11 +3169,12 @@ func (x *Token) GetId() string {
 	return ""
 }
 
+// RefreshLease lets one plugin renew a token; the others wait for CommitToken.
 type RefreshLease struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Stale         *Token                 `protobuf:"bytes,2,opt,name=stale,proto3" json:"stale,omitempty"`
-	Until         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=until,proto3" json:"until,omitempty"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`       // for CommitToken
+	Stale         *Token                 `protobuf:"bytes,2,opt,name=stale,proto3" json:"stale,omitempty"` // the token before; absent = there was none
+	Until         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=until,proto3" json:"until,omitempty"` // then another gets it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3207,12 +3230,11 @@ func (x *RefreshLease) GetUntil() *timestamppb.Timestamp {
 	return nil
 }
 
-// error: with AUTH_REQUIRED the grant is gone, and the host forgets the token; with any other code it keeps the stale one.
 type CommitTokenRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	LeaseId       string                 `protobuf:"bytes,1,opt,name=lease_id,json=leaseId,proto3" json:"lease_id,omitempty"`
-	Token         *Token                 `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
-	Error         *Error                 `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	LeaseId       string                 `protobuf:"bytes,1,opt,name=lease_id,json=leaseId,proto3" json:"lease_id,omitempty"` // of the RefreshLease
+	Token         *Token                 `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`                    // the new one
+	Error         *Error                 `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`                    // there is none: with auth_required the grant is gone, and the host forgets the token; else it keeps the stale one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3268,10 +3290,9 @@ func (x *CommitTokenRequest) GetError() *Error {
 	return nil
 }
 
-// token: after a renewal that failed, the stored token where it is still good and the service has not refused it to this call.
 type CommitTokenResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Token         *Token                 `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
+	Token         *Token                 `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"` // after a renewal that failed, the stored token where it is still good and the service has not refused it to this call
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3326,7 +3347,7 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x0fDescribeRequest\x12!\n" +
 	"\fhost_version\x18\x01 \x01(\tR\vhostVersion\x12%\n" +
 	"\x0eprotocol_minor\x18\x02 \x01(\rR\rprotocolMinor\x123\n" +
-	"\x04host\x18\x03 \x01(\v2\x1f.flowrun.plugin.v1.CapabilitiesR\x04host\"\xf8\x03\n" +
+	"\x04host\x18\x03 \x01(\v2\x1f.flowrun.plugin.v1.CapabilitiesR\x04host\"\xfe\x03\n" +
 	"\x10DescribeResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x10\n" +
@@ -3341,7 +3362,8 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x05wants\x18\v \x01(\v2\x19.flowrun.plugin.v1.GrantsR\x05wants\x12!\n" +
 	"\ftoken_action\x18\f \x01(\tR\vtokenAction\x12\x1c\n" +
 	"\tsimulator\x18\r \x03(\tR\tsimulator\x12.\n" +
-	"\x05login\x18\x0e \x01(\v2\x18.flowrun.plugin.v1.LoginR\x05login\"y\n" +
+	"\x05login\x18\x0e \x01(\v2\x18.flowrun.plugin.v1.LoginR\x05loginJ\x04\b\t\x10\n" +
+	"\"y\n" +
 	"\x05Login\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\tR\x05start\x12\x12\n" +
 	"\x04wait\x18\x02 \x01(\tR\x04wait\x12\x16\n" +
@@ -3395,17 +3417,17 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x05Fault\x12+\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x17.flowrun.plugin.v1.CodeR\x04code\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x10\n" +
-	"\x03doc\x18\x03 \x01(\tR\x03doc\"\xda\x01\n" +
+	"\x03doc\x18\x03 \x01(\tR\x03doc\"\xec\x01\n" +
 	"\n" +
 	"Diagnostic\x12B\n" +
 	"\bseverity\x18\x01 \x01(\x0e2&.flowrun.plugin.v1.Diagnostic.SeverityR\bseverity\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12\x16\n" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\x12\x18\n" +
-	"\apointer\x18\x04 \x01(\tR\apointer\"<\n" +
+	"\apointer\x18\x04 \x01(\tR\apointer\"N\n" +
 	"\bSeverity\x12\x18\n" +
-	"\x14SEVERITY_UNSPECIFIED\x10\x00\x12\t\n" +
-	"\x05ERROR\x10\x01\x12\v\n" +
-	"\aWARNING\x10\x02\"s\n" +
+	"\x14SEVERITY_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eSEVERITY_ERROR\x10\x01\x12\x14\n" +
+	"\x10SEVERITY_WARNING\x10\x02\"s\n" +
 	"\x0fValidateRequest\x12\x16\n" +
 	"\x06action\x18\x01 \x01(\tR\x06action\x12.\n" +
 	"\x05input\x18\x02 \x01(\v2\x18.flowrun.plugin.v1.ValueR\x05input\x12\x18\n" +
@@ -3461,18 +3483,20 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\tcompleted\x18\x03 \x01(\v2\x1c.flowrun.plugin.v1.CompletedH\x00R\tcompleted\x126\n" +
 	"\apending\x18\x04 \x01(\v2\x1a.flowrun.plugin.v1.PendingH\x00R\apending\x122\n" +
 	"\x06failed\x18\x05 \x01(\v2\x18.flowrun.plugin.v1.ErrorH\x00R\x06failedB\a\n" +
-	"\x05event\"\xe5\x01\n" +
+	"\x05event\"\xfd\x01\n" +
 	"\x03Log\x122\n" +
 	"\x05level\x18\x01 \x01(\x0e2\x1c.flowrun.plugin.v1.Log.LevelR\x05level\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x16\n" +
 	"\x06fields\x18\x03 \x01(\fR\x06fields\x12.\n" +
-	"\x04time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"H\n" +
+	"\x04time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"`\n" +
 	"\x05Level\x12\x15\n" +
-	"\x11LEVEL_UNSPECIFIED\x10\x00\x12\t\n" +
-	"\x05DEBUG\x10\x01\x12\b\n" +
-	"\x04INFO\x10\x02\x12\b\n" +
-	"\x04WARN\x10\x03\x12\t\n" +
-	"\x05ERROR\x10\x04\"@\n" +
+	"\x11LEVEL_UNSPECIFIED\x10\x00\x12\x0f\n" +
+	"\vLEVEL_DEBUG\x10\x01\x12\x0e\n" +
+	"\n" +
+	"LEVEL_INFO\x10\x02\x12\x0e\n" +
+	"\n" +
+	"LEVEL_WARN\x10\x03\x12\x0f\n" +
+	"\vLEVEL_ERROR\x10\x04\"@\n" +
 	"\bProgress\x12\x1a\n" +
 	"\bfraction\x18\x01 \x01(\x01R\bfraction\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\"\xad\x01\n" +
@@ -3497,7 +3521,7 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\tuser_code\x18\x03 \x01(\tR\buserCode\x129\n" +
 	"\n" +
 	"expires_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x12\x18\n" +
-	"\amessage\x18\x05 \x01(\tR\amessage\"\xab\x03\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage\"\xc7\x03\n" +
 	"\x05Error\x12+\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x17.flowrun.plugin.v1.CodeR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12:\n" +
@@ -3511,13 +3535,12 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\adetails\x18\b \x01(\fR\adetails\x12\x18\n" +
 	"\alimiter\x18\t \x01(\tR\alimiter\x12\x12\n" +
 	"\x04hint\x18\n" +
-	" \x01(\tR\x04hint\"H\n" +
-	"\aApplied\x12\x13\n" +
-	"\x0fAPPLIED_UNKNOWN\x10\x00\x12\x0f\n" +
-	"\vNOT_APPLIED\x10\x01\x12\v\n" +
-	"\aAPPLIED\x10\x02\x12\n" +
-	"\n" +
-	"\x06PARTLY\x10\x03\"\xcb\x01\n" +
+	" \x01(\tR\x04hint\"d\n" +
+	"\aApplied\x12\x17\n" +
+	"\x13APPLIED_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13APPLIED_NOT_APPLIED\x10\x01\x12\x13\n" +
+	"\x0fAPPLIED_APPLIED\x10\x02\x12\x12\n" +
+	"\x0eAPPLIED_PARTLY\x10\x03\"\xcb\x01\n" +
 	"\x10ReconcileRequest\x12\x16\n" +
 	"\x06action\x18\x01 \x01(\tR\x06action\x12\x1e\n" +
 	"\n" +
@@ -3594,30 +3617,29 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\vEFFECT_READ\x10\x01\x12\x15\n" +
 	"\x11EFFECT_IDEMPOTENT\x10\x02\x12\x10\n" +
 	"\fEFFECT_KEYED\x10\x03\x12\x0f\n" +
-	"\vEFFECT_ONCE\x10\x04*\xd4\x02\n" +
+	"\vEFFECT_ONCE\x10\x04*\xb3\x03\n" +
 	"\x04Code\x12\x14\n" +
-	"\x10CODE_UNSPECIFIED\x10\x00\x12\v\n" +
-	"\aINVALID\x10\x01\x12\x10\n" +
-	"\fUNAUTHORIZED\x10\x02\x12\x11\n" +
-	"\rAUTH_REQUIRED\x10\x03\x12\r\n" +
-	"\tFORBIDDEN\x10\x04\x12\r\n" +
-	"\tNOT_FOUND\x10\x05\x12\f\n" +
-	"\bCONFLICT\x10\x06\x12\x10\n" +
-	"\fRATE_LIMITED\x10\a\x12\x13\n" +
-	"\x0fQUOTA_EXHAUSTED\x10\b\x12\x0f\n" +
-	"\vUNAVAILABLE\x10\t\x12\v\n" +
-	"\aTIMEOUT\x10\n" +
-	"\x12\f\n" +
-	"\bCANCELED\x10\v\x12\n" +
-	"\n" +
-	"\x06DENIED\x10\f\x12\v\n" +
-	"\aEXPIRED\x10\r\x12\x12\n" +
-	"\x0eCURSOR_EXPIRED\x10\x0e\x12\x17\n" +
-	"\x13UNEXPECTED_RESPONSE\x10\x0f\x12\x0f\n" +
-	"\vUNSUPPORTED\x10\x10\x12\v\n" +
-	"\aCRASHED\x10\x11\x12\f\n" +
-	"\bINTERNAL\x10\x12\x12\x13\n" +
-	"\x0fUNKNOWN_OUTCOME\x10\x132\x97\x04\n" +
+	"\x10CODE_UNSPECIFIED\x10\x00\x12\x10\n" +
+	"\fCODE_INVALID\x10\x01\x12\x15\n" +
+	"\x11CODE_UNAUTHORIZED\x10\x02\x12\x16\n" +
+	"\x12CODE_AUTH_REQUIRED\x10\x03\x12\x12\n" +
+	"\x0eCODE_FORBIDDEN\x10\x04\x12\x12\n" +
+	"\x0eCODE_NOT_FOUND\x10\x05\x12\x11\n" +
+	"\rCODE_CONFLICT\x10\x06\x12\x15\n" +
+	"\x11CODE_RATE_LIMITED\x10\a\x12\x18\n" +
+	"\x14CODE_QUOTA_EXHAUSTED\x10\b\x12\x14\n" +
+	"\x10CODE_UNAVAILABLE\x10\t\x12\x10\n" +
+	"\fCODE_TIMEOUT\x10\n" +
+	"\x12\x11\n" +
+	"\rCODE_CANCELED\x10\v\x12\x0f\n" +
+	"\vCODE_DENIED\x10\f\x12\x10\n" +
+	"\fCODE_EXPIRED\x10\r\x12\x17\n" +
+	"\x13CODE_CURSOR_EXPIRED\x10\x0e\x12\x1c\n" +
+	"\x18CODE_UNEXPECTED_RESPONSE\x10\x0f\x12\x14\n" +
+	"\x10CODE_UNSUPPORTED\x10\x10\x12\x10\n" +
+	"\fCODE_CRASHED\x10\x11\x12\x11\n" +
+	"\rCODE_INTERNAL\x10\x12\x12\x18\n" +
+	"\x14CODE_UNKNOWN_OUTCOME\x10\x132\x97\x04\n" +
 	"\x06Plugin\x12S\n" +
 	"\bDescribe\x12\".flowrun.plugin.v1.DescribeRequest\x1a#.flowrun.plugin.v1.DescribeResponse\x12S\n" +
 	"\bValidate\x12\".flowrun.plugin.v1.ValidateRequest\x1a#.flowrun.plugin.v1.ValidateResponse\x12P\n" +

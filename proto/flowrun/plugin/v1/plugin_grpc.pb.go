@@ -6,6 +6,10 @@
 
 // flowrun plugin protocol v1. Package name = major version. Only additive changes inside v1.
 // One Execute = one attempt of one request = one page. The engine owns what repeats: pages, windows, retries, polls, limiter waits.
+// How a process starts, its environment, and what is not a message: README.md beside this file.
+//
+// Every enum has its name before its values and an UNSPECIFIED zero; in documents and on screens a value is the rest of its name in
+// lower-case letters: CODE_RATE_LIMITED is rate_limited. A receiver takes a value that it does not know as the zero.
 
 package pluginv1
 
@@ -34,7 +38,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// ---- served by the plugin -------------------------------------------------
+// Plugin is served by the plugin, on the socket that it printed at its start.
 type PluginClient interface {
 	// Pure, no config, no network. Cached by the host under the sha256 of the executable.
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error)
@@ -42,10 +46,11 @@ type PluginClient interface {
 	Validate(ctx context.Context, in *ValidateRequest, opts ...grpc.CallOption) (*ValidateResponse, error)
 	// Opens a named connection (instance of the plugin's config). Many per process. Again with a new config_hash replaces it.
 	Connect(ctx context.Context, in *ConnectRequest, opts ...grpc.CallOption) (*ConnectResponse, error)
+	// One harmless request: does the service answer, and to whom.
 	CheckConnection(ctx context.Context, in *CheckConnectionRequest, opts ...grpc.CallOption) (*CheckConnectionResponse, error)
 	// One attempt of one page. Exactly one of completed | pending | failed, always last.
 	Execute(ctx context.Context, in *ExecuteRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExecuteEvent], error)
-	// "Did it happen?" after a crash or timeout in the middle of an action of effect once.
+	// "Did it happen?" after a crash or timeout in the middle of an action of effect once. Asked only of plugins with the feature `reconcile`.
 	Reconcile(ctx context.Context, in *ReconcileRequest, opts ...grpc.CallOption) (*ReconcileResponse, error)
 }
 
@@ -130,7 +135,7 @@ func (c *pluginClient) Reconcile(ctx context.Context, in *ReconcileRequest, opts
 // All implementations must embed UnimplementedPluginServer
 // for forward compatibility.
 //
-// ---- served by the plugin -------------------------------------------------
+// Plugin is served by the plugin, on the socket that it printed at its start.
 type PluginServer interface {
 	// Pure, no config, no network. Cached by the host under the sha256 of the executable.
 	Describe(context.Context, *DescribeRequest) (*DescribeResponse, error)
@@ -138,10 +143,11 @@ type PluginServer interface {
 	Validate(context.Context, *ValidateRequest) (*ValidateResponse, error)
 	// Opens a named connection (instance of the plugin's config). Many per process. Again with a new config_hash replaces it.
 	Connect(context.Context, *ConnectRequest) (*ConnectResponse, error)
+	// One harmless request: does the service answer, and to whom.
 	CheckConnection(context.Context, *CheckConnectionRequest) (*CheckConnectionResponse, error)
 	// One attempt of one page. Exactly one of completed | pending | failed, always last.
 	Execute(*ExecuteRequest, grpc.ServerStreamingServer[ExecuteEvent]) error
-	// "Did it happen?" after a crash or timeout in the middle of an action of effect once.
+	// "Did it happen?" after a crash or timeout in the middle of an action of effect once. Asked only of plugins with the feature `reconcile`.
 	Reconcile(context.Context, *ReconcileRequest) (*ReconcileResponse, error)
 	mustEmbedUnimplementedPluginServer()
 }
@@ -342,11 +348,15 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// ---- served by the host, on its own socket, plain gRPC (no broker) --------
+// Host is served by the host, on its own socket, plain gRPC (no broker).
 type HostClient interface {
+	// Reads an entry of the plugin's state; it is sealed at rest.
 	GetState(ctx context.Context, in *GetStateRequest, opts ...grpc.CallOption) (*GetStateResponse, error)
+	// Writes or deletes one: compare-and-swap on its version.
 	PutState(ctx context.Context, in *PutStateRequest, opts ...grpc.CallOption) (*PutStateResponse, error)
+	// The token of a connection, OR the one lease to renew it.
 	AcquireToken(ctx context.Context, in *AcquireTokenRequest, opts ...grpc.CallOption) (*AcquireTokenResponse, error)
+	// Ends a lease. The new token is durable before it returns.
 	CommitToken(ctx context.Context, in *CommitTokenRequest, opts ...grpc.CallOption) (*CommitTokenResponse, error)
 }
 
@@ -402,11 +412,15 @@ func (c *hostClient) CommitToken(ctx context.Context, in *CommitTokenRequest, op
 // All implementations must embed UnimplementedHostServer
 // for forward compatibility.
 //
-// ---- served by the host, on its own socket, plain gRPC (no broker) --------
+// Host is served by the host, on its own socket, plain gRPC (no broker).
 type HostServer interface {
+	// Reads an entry of the plugin's state; it is sealed at rest.
 	GetState(context.Context, *GetStateRequest) (*GetStateResponse, error)
+	// Writes or deletes one: compare-and-swap on its version.
 	PutState(context.Context, *PutStateRequest) (*PutStateResponse, error)
+	// The token of a connection, OR the one lease to renew it.
 	AcquireToken(context.Context, *AcquireTokenRequest) (*AcquireTokenResponse, error)
+	// Ends a lease. The new token is durable before it returns.
 	CommitToken(context.Context, *CommitTokenRequest) (*CommitTokenResponse, error)
 	mustEmbedUnimplementedHostServer()
 }

@@ -107,7 +107,7 @@ func (l *leaky) Validate(_ context.Context, r *pluginv1.ValidateRequest) (*plugi
 	if field := l.field(r.GetInput().GetJson()); strings.HasPrefix(string(field), "flowrun.plugin.v1.Diagnostic.") || strings.HasPrefix(string(field), "flowrun.plugin.v1.Validate") {
 		poison(response, field, l.told())
 		for _, d := range response.GetDiagnostics() {
-			d.Severity = pluginv1.Diagnostic_WARNING
+			d.Severity = pluginv1.Diagnostic_SEVERITY_WARNING
 			if d.GetSummary() == "" {
 				d.Summary = "look"
 			}
@@ -131,7 +131,7 @@ func (l *leaky) Connect(_ context.Context, r *pluginv1.ConnectRequest) (*pluginv
 	response := &pluginv1.ConnectResponse{}
 	if field := l.field(r.GetConfig().GetJson()); strings.HasPrefix(string(field), "flowrun.plugin.v1.Diagnostic.") {
 		poison(response, field, l.key)
-		response.Diagnostics[0].Severity = pluginv1.Diagnostic_ERROR
+		response.Diagnostics[0].Severity = pluginv1.Diagnostic_SEVERITY_ERROR
 	}
 	return response, nil
 }
@@ -144,7 +144,7 @@ func (l *leaky) CheckConnection(_ context.Context, r *pluginv1.CheckConnectionRe
 	response := &pluginv1.CheckConnectionResponse{NotTried: field.Name() == "note"}
 	poison(response, field, l.key)
 	if response.GetError() != nil {
-		response.Error.Code = pluginv1.Code_INVALID
+		response.Error.Code = pluginv1.Code_CODE_INVALID
 	}
 	return response, nil
 }
@@ -202,11 +202,11 @@ func completed(output string) *pluginv1.ExecuteEvent {
 // answer sends the one event that has the field.
 func (l *leaky) answer(field protoreflect.FullName, stream grpc.ServerStreamingServer[pluginv1.ExecuteEvent]) error {
 	for _, event := range []*pluginv1.ExecuteEvent{
-		{Event: &pluginv1.ExecuteEvent_Log{Log: &pluginv1.Log{Level: pluginv1.Log_INFO}}},
+		{Event: &pluginv1.ExecuteEvent_Log{Log: &pluginv1.Log{Level: pluginv1.Log_LEVEL_INFO}}},
 		{Event: &pluginv1.ExecuteEvent_Progress{Progress: &pluginv1.Progress{Fraction: 0.5}}},
 		completed(`{"text":"fine","rows":[1]}`),
 		{Event: &pluginv1.ExecuteEvent_Pending{Pending: &pluginv1.Pending{Checkpoint: []byte("here")}}},
-		{Event: &pluginv1.ExecuteEvent_Failed{Failed: &pluginv1.Error{Code: pluginv1.Code_NOT_FOUND}}},
+		{Event: &pluginv1.ExecuteEvent_Failed{Failed: &pluginv1.Error{Code: pluginv1.Code_CODE_NOT_FOUND}}},
 	} {
 		set := event.ProtoReflect().WhichOneof(event.ProtoReflect().Descriptor().Oneofs().Get(0))
 		if !reaches(set.Message(), field, 0) {
@@ -267,7 +267,7 @@ func (l *leaky) ask(ctx context.Context, connection string, field protoreflect.F
 			}
 			switch {
 			case commit.GetError() != nil:
-				commit.Error.Code = pluginv1.Code_AUTH_REQUIRED
+				commit.Error.Code = pluginv1.Code_CODE_AUTH_REQUIRED
 			case commit.GetToken().GetAccessToken() == "":
 				commit.Token = &pluginv1.Token{AccessToken: "t0ken-of-the-suite", Extra: commit.GetToken().GetExtra(), TokenType: commit.GetToken().GetTokenType(), Id: commit.GetToken().GetId(), RefreshToken: commit.GetToken().GetRefreshToken()}
 			}

@@ -71,12 +71,12 @@ func completed(output string) *pluginv1.ExecuteEvent {
 
 func failed(message string) *pluginv1.ExecuteEvent {
 	return &pluginv1.ExecuteEvent{Event: &pluginv1.ExecuteEvent_Failed{Failed: &pluginv1.Error{
-		Code: pluginv1.Code_INVALID, Message: message, Applied: pluginv1.Error_NOT_APPLIED,
+		Code: pluginv1.Code_CODE_INVALID, Message: message, Applied: pluginv1.Error_APPLIED_NOT_APPLIED,
 	}}}
 }
 
 func logLine(text string) *pluginv1.ExecuteEvent {
-	return &pluginv1.ExecuteEvent{Event: &pluginv1.ExecuteEvent_Log{Log: &pluginv1.Log{Level: pluginv1.Log_INFO, Message: text}}}
+	return &pluginv1.ExecuteEvent{Event: &pluginv1.ExecuteEvent_Log{Log: &pluginv1.Log{Level: pluginv1.Log_LEVEL_INFO, Message: text}}}
 }
 
 func (s *server) Execute(r *pluginv1.ExecuteRequest, stream events) error {

@@ -112,7 +112,7 @@ func grow(r *pluginv1.ExecuteRequest, stream grpc.ServerStreamingServer[pluginv1
 	page := time.Now().UnixNano()
 	completed := &pluginv1.Completed{Output: &pluginv1.Value{Json: fmt.Appendf(nil, `{"items":[%d]}`, page)}, NextCursor: fmt.Sprint(page)}
 	pending := &pluginv1.Pending{RetryAfter: durationpb.New(time.Millisecond)}
-	failed := &pluginv1.Error{Code: pluginv1.Code_UNAVAILABLE, Message: "busy", Applied: pluginv1.Error_NOT_APPLIED}
+	failed := &pluginv1.Error{Code: pluginv1.Code_CODE_UNAVAILABLE, Message: "busy", Applied: pluginv1.Error_APPLIED_NOT_APPLIED}
 	quoted, _ := json.Marshal(text)
 	done := &pluginv1.ExecuteEvent{Event: &pluginv1.ExecuteEvent_Completed{Completed: completed}}
 	waits := &pluginv1.ExecuteEvent{Event: &pluginv1.ExecuteEvent_Pending{Pending: pending}}

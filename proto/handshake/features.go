@@ -1,0 +1,18 @@
+package handshake
+
+// The words of Capabilities: what one side has beyond the calls that all have. The
+// README of the protocol says what each means. A word that is not known is passed over.
+const (
+	FeatureReconcile = "reconcile" // of a plugin: it answers Reconcile
+
+	FeatureState     = "state"      // of a host: GetState and PutState
+	FeatureTokens    = "tokens"     // of a host: AcquireToken and CommitToken
+	FeatureTokenPeek = "token_peek" // of a host: AcquireTokenRequest.peek
+	FeaturePageNote  = "page_note"  // of a host: a page's note comes back with the next one
+	FeatureAllPages  = "all_pages"  // of a host: it says that it reads on to the last page
+)
+
+// HostFeatures returns what a host of this tree has, in the order of the README.
+func HostFeatures() []string {
+	return []string{FeatureState, FeatureTokens, FeatureTokenPeek, FeaturePageNote, FeatureAllPages}
+}
