@@ -122,7 +122,10 @@ func (p *process) rules() *confine.Rules {
 	for _, command := range s.Commands {
 		paths = append(paths, h.program(command, private)...)
 	}
-	if folder := filepath.Dir(s.Path); s.Path != "" && !holdsAny(folder, append(slices.Clone(private), realPaths(h.home())...)) {
+	if p.exe.tree != "" {
+		paths = append(paths, confine.Path{Name: p.exe.tree, Rights: run})
+		paths = append(paths, h.program(p.exe.path, private)...)
+	} else if folder := filepath.Dir(s.Path); s.Path != "" && !holdsAny(folder, append(slices.Clone(private), realPaths(h.home())...)) {
 		paths = append(paths, confine.Path{Name: folder, Rights: system})
 	}
 	opened := s.Paths

@@ -22,6 +22,7 @@ type executable struct {
 	args   []string
 	digest string // sha256 of the file, hex
 	copied bool   // path is a private copy
+	tree   string // the private copy of the folder that it is part of; "" = it is one file
 }
 
 // fileStamp tells whether a file changed without reading it.
@@ -58,7 +59,8 @@ func fileTime() (int64, error) {
 // library finds executables, knows their digests and keeps the private copies.
 // Safe for concurrent use, also by several processes on one folder.
 type library struct {
-	dir string // StateDir/plugins
+	dir      string                   // StateDir/plugins
+	lookPath func(name string) string // a program of the system; "" = there is none
 
 	mu      sync.Mutex
 	digests map[string]digestEntry // by path; nil = the file was not read yet
@@ -69,6 +71,20 @@ type library struct {
 // hashed, so that exchanging the file in between runs the old bytes or the new,
 // never bytes of another digest.
 func (l *library) resolve(s Source) (executable, error) {
+	if s.Refused != nil {
+		return executable{}, s.Refused
+	}
+	exe, err := l.find(s)
+	if err == nil && s.Locked != "" && exe.digest != s.Locked {
+		return executable{}, notLocked(s, exe)
+	}
+	return exe, err
+}
+
+func (l *library) find(s Source) (executable, error) {
+	if s.isTree() {
+		return l.findTree(s)
+	}
 	if s.Bundled {
 		if len(s.Command) == 0 {
 			return executable{}, errors.New("it is bundled but has no command")

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/quota"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/secret"
@@ -18,7 +19,7 @@ type Source struct {
 	// Command is the executable and its arguments. For a bundled plugin it is
 	// run as it stands; else Command[1:] are the arguments of Path's copy.
 	Command []string
-	Path    string   // local executable: a private copy of it runs, never the file itself
+	Path    string   // local executable, folder or archive with a manifest: a private copy of it runs, never itself
 	Bundled bool     // part of Command[0], which is not copied
 	Env     []string // names of the host's environment that were granted to the plugin
 
@@ -26,7 +27,19 @@ type Source struct {
 	Paths    []Path
 	Hosts    []string // "host", "host:port" or a URL that it may connect to; nil = any
 	Commands []string // programs, by path or by their name in PATH, that alone it may start; nil = those of the system
+	Memory   int64    // bytes that it may use in place of Limits.Memory; 0 = that
+
+	Locked  string   // the digest, hex, that alone may run; "" = any. Not for bundled plugins
+	Refused *Refusal // it is not run at all; nil = it is
 }
+
+// Refusal says why a plugin is not run, and what to do.
+type Refusal struct {
+	Message string
+	Hint    diag.Hint
+}
+
+func (r *Refusal) Error() string { return r.Message }
 
 // Path is a file or folder that a plugin was granted.
 type Path struct {

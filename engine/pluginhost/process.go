@@ -137,10 +137,10 @@ func (p *process) prepare() error {
 		return err
 	}
 	rules := p.rules()
-	if p.group, err = h.makeGroup(p.unit.source.Name, base64.RawURLEncoding.EncodeToString(id[4:10])); err != nil {
+	if p.group, err = h.makeGroup(p.unit, base64.RawURLEncoding.EncodeToString(id[4:10])); err != nil {
 		return err
 	}
-	p.runner = &processRunner{process: p, ruleset: rules, limits: h.options.Limits, exited: make(chan struct{})}
+	p.runner = &processRunner{process: p, ruleset: rules, limits: p.unit.limits(), exited: make(chan struct{})}
 	if rules != nil {
 		rules.Pass, rules.IntoGroup = max(binary.NativeEndian.Uint32(id[10:]), 1), p.group != nil
 		p.runner.pass = rules.Pass
@@ -169,6 +169,9 @@ func (p *process) clientConfig() *goplugin.ClientConfig {
 		handshake.EnvLaunchMark+"="+p.mark,
 		handshake.EnvHostSocket+"="+p.services.path,
 		handshake.MagicCookieKey+"="+handshake.MagicCookieValue)
+	if p.exe.tree != "" {
+		environ = append(environ, "PYTHONDONTWRITEBYTECODE=1") // where no sandbox keeps it from its tree
+	}
 	if options.Limits.Message != handshake.DefaultMessageLimit {
 		environ = append(environ, handshake.EnvMessageLimit+"="+strconv.Itoa(options.Limits.Message))
 	}

@@ -85,15 +85,24 @@ func (h *Host) tryGroup(tree *cgroup.Tree) error {
 }
 
 // makeGroup makes the group of a process; nil = plugins get none.
-func (h *Host) makeGroup(plugin, id string) (*cgroup.Group, error) {
+func (h *Host) makeGroup(u *unit, id string) (*cgroup.Group, error) {
 	if h.groups == nil {
 		return nil, nil
 	}
-	limits := cgroup.Limits{Memory: h.options.Limits.Memory, Tasks: h.options.Limits.Processes}
+	limits := cgroup.Limits{Memory: u.limits().Memory, Tasks: h.options.Limits.Processes}
 	if limits.Tasks > 0 {
 		limits.Tasks *= threadsEach
 	}
-	return h.groups.Make(plugin, id, limits)
+	return h.groups.Make(u.source.Name, id, limits)
+}
+
+// limits are those of the host with what the plugin was granted.
+func (u *unit) limits() Limits {
+	limits := u.host.options.Limits
+	if u.source.Memory > 0 {
+		limits.Memory = u.source.Memory
+	}
+	return limits
 }
 
 // crowd lists what a plugin has started: all of its group, however it left its tree.

@@ -97,11 +97,14 @@ func (r *processRunner) Start(context.Context) error {
 	}
 	defer closeFiles(token)
 	path := r.exe.path
-	if executesFiles {
+	dir := r.folders.home
+	if r.exe.tree != "" {
+		dir = r.exe.tree // it opens what lies beside it by name
+	} else if executesFiles {
 		path = codePath(codeDescriptor)
 	}
 	r.cmd = &exec.Cmd{
-		Path: path, Args: append([]string{r.exe.path}, r.exe.args...), Env: r.env, Dir: r.folders.home,
+		Path: path, Args: append([]string{r.exe.path}, r.exe.args...), Env: r.env, Dir: dir,
 		Stdin: p.stdinR, Stdout: p.stdoutW, Stderr: p.stderrW, ExtraFiles: []*os.File{token, r.code.file},
 		SysProcAttr: processAttributes(r.pass, r.group.Folder()),
 	}

@@ -234,6 +234,9 @@ func (u *unit) executableError(err error) *PluginError {
 	if _, ok := errors.AsType[*foreignCode](err); ok {
 		failure.Hint = diag.Sayf("somebody writes into the folder of flowrun's private copies: see who may (%s), and start again", diag.Command{"doctor"})
 	}
+	if refused, ok := errors.AsType[*Refusal](err); ok {
+		failure.Hint = refused.Hint
+	}
 	return failure
 }
 

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/flowrun/flowrun/engine/plugintree"
 )
 
 // openTries is how often a copy that is not what was hashed is made anew from its
@@ -23,7 +25,8 @@ type code struct {
 	stamp  fileStamp
 	path   string
 	copied bool
-	script bool // it begins with #!
+	script bool   // it begins with #!
+	tree   string // what was compared is this folder, and stamp is its; "" = it is the file
 }
 
 // errWritten says that somebody has the file open for writing.
@@ -51,7 +54,7 @@ func (l *library) open(s Source) (executable, *code, error) {
 		}
 		var foreign *foreignCode
 		retry := errors.As(err, &foreign) || errors.Is(err, errWritten) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR)
-		if !exe.copied || !retry || try == openTries {
+		if !exe.copied && exe.tree == "" || !retry || try == openTries {
 			return executable{}, nil, err
 		}
 		l.replace(s, exe)
@@ -60,6 +63,12 @@ func (l *library) open(s Source) (executable, *code, error) {
 
 // replace drops a copy that can't be used, so that resolve makes another.
 func (l *library) replace(s Source, exe executable) {
+	if exe.tree != "" {
+		_ = os.RemoveAll(exe.tree)
+		l.forget(s.executable())
+		l.forget(exe.tree)
+		return
+	}
 	folder := filepath.Dir(exe.path)
 	if info, err := os.Lstat(folder); err == nil && !info.IsDir() {
 		_ = os.Remove(folder) // a link: what it leads to is not ours
@@ -73,6 +82,9 @@ func (l *library) replace(s Source, exe executable) {
 // verified opens the file and holds it against the digest: by its stamp, or by
 // reading it where the stamp is not the one that was recorded.
 func (l *library) verified(exe executable) (*code, error) {
+	if exe.tree != "" {
+		return l.verifiedTree(exe)
+	}
 	file, err := l.openCode(exe)
 	if err != nil {
 		return nil, err
@@ -146,6 +158,10 @@ func (l *library) openCode(exe executable) (*os.File, error) {
 // again, the name stands for another file. It is asked when the process has shown its
 // handshake, before it is told anything.
 func (c *code) changed() bool {
+	if c.tree != "" {
+		now, err := treeStamp(plugintree.Tree{Dir: c.tree, Limits: plugintree.DefaultLimits()})
+		return err != nil || now != c.stamp
+	}
 	if now, err := stampOf(c.file); err != nil || now != c.stamp {
 		return true
 	}

@@ -51,8 +51,12 @@ func (p *Workspace) SimulatorCommands() []SimulatorCommand {
 		if err != nil || len(description.Simulator) == 0 {
 			continue // what is wrong with the plugin is told by who uses it
 		}
+		folder := filepath.Dir(source.Path)
+		if tree, _, err := p.host.Tree(source.Name); err == nil && tree != "" {
+			folder = tree
+		}
 		commands = append(commands, SimulatorCommand{
-			Plugin: source.Name, Command: beside(filepath.Dir(source.Path), description.Simulator, false), Dir: p.config.Dir,
+			Plugin: source.Name, Command: beside(folder, description.Simulator, false), Dir: p.config.Dir,
 		})
 	}
 	return commands
