@@ -20,8 +20,12 @@ import (
 // TestMain serves the benchmark plugin when the engine re-executes the test
 // binary as `… plugins serve bench`.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 4 && os.Args[1] == "plugins" && os.Args[3] == "bench" {
-		benchPlugin().Serve()
+	if len(os.Args) == 4 && os.Args[1] == "plugins" {
+		if os.Args[3] == "bench" {
+			benchPlugin().Serve()
+		} else {
+			manyPlugin(os.Args[3]).Serve()
+		}
 		return
 	}
 	os.Exit(m.Run())

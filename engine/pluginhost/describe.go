@@ -2,10 +2,8 @@ package pluginhost
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"sync"
 
@@ -18,10 +16,6 @@ import (
 	"github.com/flowrun/flowrun/proto/handshake"
 )
 
-// describeFormat is the version of the cached record: a record of another one
-// is asked for again.
-const describeFormat = 3
-
 const nameRule = "lower-case letters, digits, _ and -, at most 63, a letter first"
 
 var (
@@ -31,18 +25,11 @@ var (
 
 func validName(plugin string) bool { return pluginName().MatchString(plugin) && plugin != "core" }
 
-// contract is a description with its schemas read.
+// contract is a description that was checked, with its actions by name.
 type contract struct {
 	*Description
 	config  *schema.Type
 	actions map[string]*actionContract
-}
-
-type actionContract struct {
-	*plan.Action
-	input       *schema.Type
-	output      *schema.Type
-	clearOutput *schema.Type // output as the plugin sends it: secrets in clear
 }
 
 // Describe returns what a plugin says of itself. It is kept under the sha256 of
@@ -78,7 +65,7 @@ func (u *unit) describe(ctx context.Context) (*contract, error) {
 	}
 	d := u.remembered(exe)
 	if d != nil {
-		if c, err := u.check(d); err == nil {
+		if c, err := u.trusted(d); err == nil {
 			return u.keep(c), nil
 		}
 	}
@@ -122,35 +109,6 @@ func (u *unit) keep(c *contract) *contract {
 	defer u.mu.Unlock()
 	u.contract = c
 	return c
-}
-
-// record is the file of a description. Bundled plugins share one executable, so
-// theirs has the plugin's name too.
-func (u *unit) record(exe executable) string {
-	name := exe.digest
-	if len(exe.args) > 0 || u.source.Bundled {
-		name += "." + u.source.Name
-	}
-	return filepath.Join(u.host.dir, name+".describe.json")
-}
-
-func (u *unit) remembered(exe executable) *Description {
-	var d Description
-	if err := readJSON(u.record(exe), &d); err != nil || d.Format != describeFormat || d.Digest != exe.digest {
-		return nil
-	}
-	return &d
-}
-
-// remember writes the record; a failure only costs a start the next time.
-func (u *unit) remember(exe executable, d *Description) {
-	data, err := json.Marshal(d)
-	if err == nil {
-		err = writeFile(u.record(exe), data)
-	}
-	if err != nil {
-		u.host.options.Log.Warn("plugin description not kept", "plugin", u.source.Name, "error", err)
-	}
 }
 
 // ask starts the plugin and has it describe itself.
@@ -243,14 +201,9 @@ func checkAction(a *plan.Action, limiters map[string]bool) (*actionContract, err
 		return nil, errors.New("it does not say its effect")
 	}
 	c := &actionContract{Action: a}
-	var err error
-	if c.input, err = objectSchema(a.Input); err != nil {
-		return nil, fmt.Errorf("input schema: %w", err)
+	if err := c.read(); err != nil {
+		return nil, err
 	}
-	if c.output, err = schemaOf(a.Output); err != nil {
-		return nil, fmt.Errorf("output schema: %w", err)
-	}
-	c.clearOutput = c.output.WithoutSecrets()
 	for _, limiter := range a.Limiters {
 		if !limiters[limiter.Name] {
 			return nil, fmt.Errorf("limiter %q is not declared", limiter.Name)
@@ -269,25 +222,6 @@ func checkAction(a *plan.Action, limiters map[string]bool) (*actionContract, err
 		}
 	}
 	return c, nil
-}
-
-// schemaOf reads a schema that all read alike.
-func schemaOf(text json.RawMessage) (*schema.Type, error) {
-	if fault := gate.DocumentFault(text); fault != "" {
-		return nil, errors.New(fault)
-	}
-	return schema.FromJSON(text)
-}
-
-func objectSchema(text json.RawMessage) (*schema.Type, error) {
-	t, err := schemaOf(text)
-	if err != nil {
-		return nil, err
-	}
-	if t.Kind != schema.Object {
-		return nil, fmt.Errorf("it describes %s, not an object", t)
-	}
-	return t, nil
 }
 
 // checkFields looks up the fields that paging and range name.
@@ -318,9 +252,12 @@ func checkFields(c *actionContract) error {
 	return errors.Join(problems...)
 }
 
-// action finds an action by its short name.
+// action finds an action by its short name, with its schemas read.
 func (c *contract) action(name string) (*actionContract, *runs.Error) {
 	if a := c.actions[name]; a != nil {
+		if err := a.read(); err != nil {
+			return nil, invalid("", "what plugin %s says of its action %s is wrong: %v", c.Name, name, err)
+		}
 		return a, nil
 	}
 	var names []string

@@ -189,6 +189,8 @@ func (s *evilServer) Describe(context.Context, *pluginv1.DescribeRequest) (*plug
 		first.Limiters = []string{"none"}
 	case "lost-login":
 		response.Login = &pluginv1.Login{Start: "echo", Wait: "wait"}
+	case "many":
+		response.Actions = append(response.Actions, manyActions(1000)...)
 	case "lost-field":
 		first.Paging = &pluginv1.Paging{CursorField: "text", NextField: "next"}
 	}

@@ -3,12 +3,9 @@ package schema
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/duration"
 )
 
@@ -29,8 +26,7 @@ func FromJSON(schema []byte) (*Type, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read schema: %w", err)
 	}
-	r := reader{root: schema, targets: map[string][]byte{}}
-	t, err := r.read(schema, root)
+	t, err := newReader(root).read(root)
 	if err != nil {
 		return nil, fmt.Errorf("read schema: %w", err)
 	}
@@ -93,109 +89,6 @@ func parseOrdered(data []byte) (*ordered, error) {
 	}
 	_, err = decoder.Token()
 	return o, err
-}
-
-// reader reads one schema document.
-type reader struct {
-	root    []byte
-	made    int
-	open    []string          // references being followed
-	targets map[string][]byte // of the references that were followed
-	depth   int
-}
-
-func (r *reader) raw(data []byte) (*Type, error) {
-	if bytes.Equal(bytes.TrimSpace(data), []byte("false")) {
-		return nil, errors.New("the schema `false` allows no value")
-	}
-	o, err := parseOrdered(data)
-	if err != nil {
-		return nil, err
-	}
-	return r.read(data, o)
-}
-
-func (r *reader) read(data []byte, o *ordered) (*Type, error) {
-	if r.made++; r.made > maxTypes {
-		return nil, fmt.Errorf("schema is too large: more than %d types", maxTypes)
-	}
-	if r.depth++; r.depth > 64 {
-		return nil, errors.New("schema is nested deeper than 64")
-	}
-	defer func() { r.depth-- }()
-	if ref, ok := o.values["$ref"]; ok {
-		return r.follow(ref, o)
-	}
-	if t, ok, err := r.readAlternatives(o); ok || err != nil {
-		return t, err
-	}
-	t := &Type{}
-	for _, read := range []func(*Type, *ordered) error{
-		r.readWords, r.readKind, r.readParts, r.readBounds, r.readEnum,
-	} {
-		if err := read(t, o); err != nil {
-			return nil, err
-		}
-	}
-	t.indexFields()
-	return t, nil
-}
-
-// follow reads what a local reference points at. A reference to something that
-// is being read already is a recursive schema: any value.
-func (r *reader) follow(raw json.RawMessage, o *ordered) (*Type, error) {
-	var ref string
-	if err := json.Unmarshal(raw, &ref); err != nil {
-		return nil, fmt.Errorf("$ref: %w", err)
-	}
-	if slices.Contains(r.open, ref) {
-		return &Type{}, nil
-	}
-	target, ok := r.targets[ref]
-	if !ok {
-		var err error
-		if target, err = lookUp(r.root, ref); err != nil {
-			return nil, err
-		}
-		r.targets[ref] = target
-	}
-	r.open = append(r.open, ref)
-	defer func() { r.open = r.open[:len(r.open)-1] }()
-	t, err := r.raw(target)
-	if err != nil {
-		return nil, err
-	}
-	own := *t
-	if err := r.readWords(&own, o); err != nil {
-		return nil, err
-	}
-	if own.Doc == "" {
-		own.Doc = t.Doc
-	}
-	own.Nullable = own.Nullable || t.Nullable
-	own.Secret = own.Secret || t.Secret
-	return &own, nil
-}
-
-func lookUp(root []byte, ref string) ([]byte, error) {
-	rest, ok := strings.CutPrefix(ref, "#")
-	if !ok {
-		return nil, fmt.Errorf("$ref %s points out of the schema", duration.Quote(ref))
-	}
-	at := root
-	for _, part := range diag.PointerParts(rest) {
-		if part == "" {
-			continue
-		}
-		o, err := parseOrdered(at)
-		if err != nil {
-			return nil, fmt.Errorf("$ref %s: %w", duration.Quote(ref), err)
-		}
-		if at, ok = o.values[part]; !ok {
-			return nil, fmt.Errorf("$ref %s points at nothing", duration.Quote(ref))
-		}
-	}
-	return at, nil
 }
 
 // readAlternatives handles anyOf and oneOf: one schema and null is that schema,

@@ -1,0 +1,147 @@
+package pluginhost
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// describeFormat is the version of the record of a description, and of the rules by
+// which it was checked: a record of another one is asked for again. It rises when
+// `check` refuses more.
+const describeFormat = 4
+
+// The record of a description is a file of JSON texts: the first line is the index,
+// with all that lists show; behind it stand the schemas of the actions, which the
+// index names by their place, and the last line is the sum of all bytes before it.
+// Nobody parses a schema that is not used.
+
+// indexed is the first line.
+type indexed struct {
+	*Description
+	Actions []indexedAction `json:"actions"`
+}
+
+// indexedAction is an action without its schemas. What it has of its plugin stands
+// there.
+type indexedAction struct {
+	*plan.Action
+	Plugin        string `json:"plugin,omitempty"`
+	PluginVersion string `json:"plugin_version,omitempty"`
+	PluginDigest  string `json:"plugin_digest,omitempty"`
+	Input         span   `json:"input_schema"`
+	Output        span   `json:"output_schema"`
+}
+
+// span is where a text begins behind the index, and where it ends.
+type span [2]int
+
+// text returns the text at the place; it shares the bytes of all.
+func (s span) text(texts []byte) (json.RawMessage, error) {
+	if s[0] < 0 || s[0] >= s[1] || s[1] > len(texts) {
+		return nil, fmt.Errorf("no text stands at %d to %d of %d", s[0], s[1], len(texts))
+	}
+	return json.RawMessage(texts[s[0]:s[1]:s[1]]), nil
+}
+
+// sumLine is the last line of a record: CRC-32C of what stands before it.
+func sumLine(data []byte) []byte {
+	return fmt.Appendf(nil, "{\"crc32c\":\"%08x\"}\n", crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)))
+}
+
+// encodeRecord writes a description that was checked.
+func encodeRecord(d *Description) ([]byte, error) {
+	index := indexed{Description: d, Actions: make([]indexedAction, len(d.Actions))}
+	var texts []byte
+	put := func(text json.RawMessage) span {
+		from := len(texts)
+		texts = append(texts, text...)
+		to := len(texts)
+		texts = append(texts, '\n')
+		return span{from, to}
+	}
+	for i, action := range d.Actions {
+		index.Actions[i] = indexedAction{Action: action, Input: put(action.Input), Output: put(action.Output)}
+	}
+	line, err := json.Marshal(index)
+	if err != nil {
+		return nil, fmt.Errorf("encode the index: %w", err)
+	}
+	data := append(append(line, '\n'), texts...)
+	return append(data, sumLine(data)...), nil
+}
+
+// decodeRecord reads what encodeRecord wrote; damage is an error.
+func decodeRecord(data []byte) (*Description, error) {
+	end := len(data) - len(sumLine(nil))
+	if end < 0 || !bytes.Equal(data[end:], sumLine(data[:end])) {
+		return nil, errors.New("it is damaged, or of before")
+	}
+	line, texts, _ := bytes.Cut(data[:end], []byte("\n"))
+	var index indexed
+	if err := json.Unmarshal(line, &index); err != nil {
+		return nil, fmt.Errorf("read the index: %w", err)
+	}
+	if index.Description == nil || index.Format != describeFormat {
+		return nil, errors.New("it has another format")
+	}
+	d := index.Description
+	d.Actions = make([]*plan.Action, len(index.Actions))
+	for i, entry := range index.Actions {
+		action := entry.Action
+		if action == nil {
+			return nil, fmt.Errorf("action %d is empty", i)
+		}
+		var err error
+		if action.Input, err = entry.Input.text(texts); err != nil {
+			return nil, err
+		}
+		if action.Output, err = entry.Output.text(texts); err != nil {
+			return nil, err
+		}
+		action.Plugin, action.PluginVersion, action.PluginDigest = d.Name, d.Version, d.Digest
+		d.Actions[i] = action
+	}
+	return d, nil
+}
+
+// record is the file of a description. Bundled plugins share one executable, so
+// theirs has the plugin's name too.
+func (u *unit) record(exe executable) string {
+	name := exe.digest
+	if len(exe.args) > 0 || u.source.Bundled {
+		name += "." + u.source.Name
+	}
+	return filepath.Join(u.host.dir, name+".describe.json")
+}
+
+// remembered returns the description that was kept of an executable, nil where there
+// is none that can be read: it is only a cache.
+func (u *unit) remembered(exe executable) *Description {
+	data, err := os.ReadFile(u.record(exe))
+	if err != nil {
+		return nil
+	}
+	d, err := decodeRecord(data)
+	if err != nil || d.Digest != exe.digest {
+		return nil
+	}
+	return d
+}
+
+// remember writes the record; a failure only costs a start the next time.
+func (u *unit) remember(exe executable, d *Description) {
+	data, err := encodeRecord(d)
+	if err == nil {
+		err = writeFile(u.record(exe), data)
+	}
+	if err != nil {
+		u.host.options.Log.Warn("plugin description not kept", "plugin", u.source.Name, "error", err)
+	}
+}

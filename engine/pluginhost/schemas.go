@@ -1,0 +1,74 @@
+package pluginhost
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/pluginhost/gate"
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+// actionContract is an action with its schemas. They are read when the action is used
+// for the first time: `read` comes before any look at them.
+type actionContract struct {
+	*plan.Action
+	once        sync.Once
+	wrong       error
+	input       *schema.Type
+	output      *schema.Type
+	clearOutput *schema.Type // output as the plugin sends it: secrets in clear
+}
+
+// read reads the schemas, once. It may be called from several goroutines.
+func (a *actionContract) read() error {
+	a.once.Do(func() {
+		if a.input, a.wrong = objectSchema(a.Input); a.wrong != nil {
+			a.wrong = fmt.Errorf("input schema: %w", a.wrong)
+			return
+		}
+		if a.output, a.wrong = schemaOf(a.Output); a.wrong != nil {
+			a.wrong = fmt.Errorf("output schema: %w", a.wrong)
+			return
+		}
+		a.clearOutput = a.output.WithoutSecrets()
+	})
+	return a.wrong
+}
+
+// trusted is the contract of a description that was checked when it was kept.
+func (u *unit) trusted(d *Description) (*contract, error) {
+	if d.Name != u.source.Name {
+		return nil, fmt.Errorf("its name is %q, not %q", d.Name, u.source.Name)
+	}
+	c := &contract{Description: d, actions: make(map[string]*actionContract, len(d.Actions))}
+	var err error
+	if c.config, err = schemaOf(d.ConfigSchema); err != nil {
+		return nil, fmt.Errorf("config schema: %w", err)
+	}
+	for _, action := range d.Actions {
+		c.actions[action.Name] = &actionContract{Action: action}
+	}
+	return c, nil
+}
+
+// schemaOf reads a schema that all read alike.
+func schemaOf(text json.RawMessage) (*schema.Type, error) {
+	if fault := gate.DocumentFault(text); fault != "" {
+		return nil, errors.New(fault)
+	}
+	return schema.FromJSON(text)
+}
+
+func objectSchema(text json.RawMessage) (*schema.Type, error) {
+	t, err := schemaOf(text)
+	if err != nil {
+		return nil, err
+	}
+	if t.Kind != schema.Object {
+		return nil, fmt.Errorf("it describes %s, not an object", t)
+	}
+	return t, nil
+}
