@@ -163,6 +163,7 @@ func FuzzSubset(f *testing.F) {
 	for _, seed := range []string{
 		"<a href='https://x?a=b&amp;c' rel='" + rel + "'>a</a><ol start=3><li>b", "<svg><style><p title='</style><img src=x>'>", "<math><mi//xlink:href='data:x'>",
 		"<p title=\"</p><script>x</script>\">&lt;&#60;&amp;lt;</p>", "<!--><p>--><![CDATA[<p>]]><?p?>", "<a href=java\tscript:x><a href=&#106;avascript:x>", "<textarea></p>", "</p x=y><br/><p/>\x00\xff",
+		"<A href='http://00%0X#0'>",
 	} {
 		f.Add(seed)
 	}

@@ -56,7 +56,7 @@ func onlySubset(page string) string {
 func mayBe(a html.Attribute) bool {
 	switch a.Key {
 	case "href":
-		return address([]byte(a.Val), false) != ""
+		return a.Val != "" && address([]byte(a.Val), false) == a.Val // as it is written: what would have to be escaped first may lead elsewhere
 	case "rel":
 		return a.Val == rel
 	}
