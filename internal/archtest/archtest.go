@@ -101,7 +101,7 @@ func ProductRules() Rules {
 			"engine/schedule":      {"engine/schedule/cron", "engine/plan", "engine/runs"},
 			"engine/plugintree":    {"engine/diag", "engine/quota", "engine/spec"},
 			"engine/pluginhost":    {"proto/**", "engine/plugintree", "engine/peer", "engine/schema", "engine/secret", "engine/plan", "engine/quota", "engine/runs", "engine/diag"},
-			"engine/conformance":   {"engine/pluginhost", "proto/**", "engine/schema"},
+			"engine/conformance":   {"engine/pluginhost", "engine/pluginhost/gate", "proto/**", "engine/schema"},
 			"engine/telemetry":     {"engine/plan", "engine/runs", "engine/vitals"},
 			"engine/plan":          {},
 			"engine/quota":         {},

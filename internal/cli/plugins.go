@@ -32,6 +32,7 @@ func (a *app) pluginsCommand() *cobra.Command {
 			Example: "  flowrun plugins actions netinfo\n  flowrun plugins actions core -o json",
 			RunE:    a.onProject(a.listActions),
 		}),
+		a.pluginsTestCommand(),
 		// It stands here for the help alone: Run serves plugins before commands are built.
 		{
 			Use: "serve NAME", Short: "Be a bundled plugin; the engine runs this", Args: exactArgs("NAME"),
