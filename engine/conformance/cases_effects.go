@@ -10,7 +10,7 @@ import (
 )
 
 func effectCases() []testCase {
-	const contract = "EFFECT_KEYED: safe to repeat with the same idempotency key, which is stable across attempts and restarts of host and plugin."
+	const contract = "An effect `keyed` is safe to repeat with the same idempotency key, which is stable across attempts and restarts of host and plugin."
 	return []testCase{
 		{
 			id: "effects.twice", title: "does a keyed call with the same key once", needs: needsConnection, section: "effects", contract: contract,

@@ -62,6 +62,7 @@ func run(t *testing.T, fault string) *conformance.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
+	settings.Skip = dear(fault)
 	dir, err := os.MkdirTemp("", "fk")
 	if err != nil {
 		t.Fatal(err)
@@ -75,6 +76,17 @@ func run(t *testing.T, fault string) *conformance.Report {
 		t.Fatal(err)
 	}
 	return report
+}
+
+// dear are cases that cost most of a test and that see nothing of what a plugin does in its
+// calls: they are tried with the faults of their own families, and with none.
+func dear(fault string) map[string]string {
+	family, _, _ := strings.Cut(fault, ".")
+	if family == "none" || family == "start" || family == "describe" || family == "validate" {
+		return nil
+	}
+	const why = "it is tried with other faults"
+	return map[string]string{"start.host": why, "start.cookie": why, "validate.large": why}
 }
 
 // simulate starts a simulator until the test ends.
@@ -251,5 +263,33 @@ func TestIssue15_ACommandThatIsNotThereIsRefused(t *testing.T) {
 	_, err := conformance.Run(t.Context(), conformance.Options{Command: []string{"/no/such/plugin"}, Entropy: rand.Reader, Now: time.Now, Dir: t.TempDir()})
 	if err == nil || !strings.Contains(err.Error(), "/no/such/plugin") {
 		t.Errorf("%v", err)
+	}
+}
+
+// The page of authors lists every case.
+func TestIssue15_ThePageOfTheKitListsItsCases(t *testing.T) {
+	t.Parallel()
+	const page = "../../docs/plugins/test.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, rest, ok := strings.Cut(string(text), "UPDATE=1 writes -->\n")
+	table, end, also := strings.Cut(rest, "<!-- end of cases -->")
+	if !ok || !also {
+		t.Fatal("the page has no place for the cases")
+	}
+	want := "| Case | The plugin… |\n|---|---|\n"
+	for _, c := range conformance.Cases() {
+		want += fmt.Sprintf("| `%s` | %s ([contract](../../proto/flowrun/plugin/v1/README.md#%s)) |\n", c.ID, c.Title, c.Section)
+	}
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(page, []byte(begin+"UPDATE=1 writes -->\n"+want+"<!-- end of cases -->"+end), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want, table); diff != "" {
+		t.Errorf("%s (-want +got), UPDATE=1 writes it:\n%s", page, diff)
 	}
 }

@@ -97,7 +97,7 @@ func (a *app) testPlugin(ctx context.Context, args []string, given pluginTest) e
 		return err
 	}
 	if given.junit != "" {
-		if err := writeJUnit(given.junit, report); err != nil {
+		if err := writeJUnit(a.inDir(given.junit), report); err != nil {
 			return err
 		}
 	}
@@ -177,14 +177,8 @@ func (a *app) standFor(options *conformance.Options, args []string, configFile s
 	if !strings.ContainsRune(name, filepath.Separator) && slices.Contains(bundledNames(), name) && len(args) == 1 {
 		options.Command, options.Bundled = []string{a.sys.Executable, "plugins", "serve", name}, true
 	} else {
-		path, err := filepath.Abs(filepath.Join(a.sys.Dir, name))
-		if filepath.IsAbs(name) {
-			path, err = name, nil
-		}
-		if err == nil {
-			_, err = os.Stat(path)
-		}
-		if err != nil {
+		path := a.inDir(name)
+		if _, err := os.Stat(path); err != nil {
 			return nil, errors.Join(usageError(fmt.Errorf("test a plugin: %w", err), "BIN is the path of an executable, or one of the bundled plugins: "+strings.Join(bundledNames(), ", ")), stands.Close())
 		}
 		options.Command = append([]string{path}, args[1:]...)
@@ -198,10 +192,7 @@ func (a *app) standFor(options *conformance.Options, args []string, configFile s
 	}
 	dir := filepath.Dir(options.Command[0])
 	if len(config.Simulator) > 0 && configFile != "" {
-		dir = filepath.Join(a.sys.Dir, filepath.Dir(configFile))
-		if filepath.IsAbs(configFile) {
-			dir = filepath.Dir(configFile)
-		}
+		dir = filepath.Dir(a.inDir(configFile))
 	}
 	options.Simulate = func(ctx context.Context, command []string) (json.RawMessage, error) {
 		command = slices.Clone(command)
@@ -221,3 +212,11 @@ const approveAtOnce = time.Millisecond
 
 // openWindow is that of the simulators' rate limits: the kit is in a hurry.
 const openWindow = 20 * time.Millisecond
+
+// inDir is a path as it is meant from the working directory.
+func (a *app) inDir(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(a.sys.Dir, path)
+}

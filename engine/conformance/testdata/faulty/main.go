@@ -10,6 +10,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,6 +50,8 @@ type plugin struct {
 }
 
 func main() {
+	debug.SetGCPercent(1000) // it is started a thousand times, and lives for a moment
+	runtime.GOMAXPROCS(1)
 	fault := "none"
 	if len(os.Args) > 1 {
 		fault = os.Args[1]
