@@ -81,11 +81,16 @@ func (e *Engine) AlwaysOn(ctx context.Context) error {
 	if err := e.sandboxRefuses(ctx); err != nil {
 		return err
 	}
+	if len(e.project.OwnPlugins()) > 0 { // one that was rebuilt meanwhile comes into force before the first run
+		if _, err := e.revisions.Refresh(ctx, false); err != nil {
+			e.config.Log.Warn("workflow files not read", "error", err)
+		}
+	}
 	parts, err := e.Triggers.Parts()
 	if err != nil {
 		return err
 	}
-	return e.background.begin(append(parts, e.takeUp, func(ctx context.Context) { e.revisions.Follow(ctx, time.After) })...)
+	return e.background.begin(append(parts, e.takeUp, e.dropPlugins, func(ctx context.Context) { e.revisions.Follow(ctx, time.After) })...)
 }
 
 // sandboxRefuses says what keeps a server of a sandbox from beginning: workflows that

@@ -32,9 +32,10 @@ func pinsOf(workflow *plan.Workflow) []plan.PluginPin {
 	return plan.PinsOf(actionsOf(workflow), runs.CorePlugin)
 }
 
-// checkPlugins compares the plugins that a run goes by with those there are now.
-// One whose used actions have changed is refused; other bytes alone are said in
-// the run's log.
+// checkPlugins looks for the plugins that a run goes by. A plugin with a file of its own is
+// the revision that the run was accepted with, whatever is in force by now; one of which
+// nothing is left is refused. A bundled plugin is the one there is now: where its used
+// actions have changed it is refused, and other bytes alone are said in the run's log.
 func (e *Engine) checkPlugins(row *runs.Run) error {
 	id := row.ID
 	workflow, _, err := e.definition(row)
@@ -47,7 +48,14 @@ func (e *Engine) checkPlugins(row *runs.Run) error {
 		if action.Plugin == runs.CorePlugin {
 			continue
 		}
-		found, err := e.project.Action(name)
+		own, err := e.project.OwnRevision(action.Plugin, action.PluginDigest)
+		if err != nil {
+			return pluginChanged(id, fmt.Sprintf("run %s was accepted with version %s of a plugin that is not there any more: %v", id, orUnknown(action.PluginVersion), err))
+		}
+		found := action
+		if !own {
+			found, err = e.project.Action(name)
+		}
 		if err != nil {
 			return pluginChanged(id, fmt.Sprintf("run %s calls %s: %v", id, name, err))
 		}
@@ -67,6 +75,46 @@ func (e *Engine) checkPlugins(row *runs.Run) error {
 		}
 	}
 	return e.noteInLog(id, notes)
+}
+
+// takePluginsInForce lets a plan that was stored go by the plugins in force, for a new run:
+// each whose used actions are what they were. Another one stays the revision of the plan,
+// as long as something is left of it. Nobody else has the plan.
+func (e *Engine) takePluginsInForce(id string, workflow *plan.Workflow) error {
+	stored := actionsOf(workflow)
+	fit := map[string]bool{}
+	for _, pin := range plan.PinsOf(stored, runs.CorePlugin) {
+		current := map[string]*plan.Action{}
+		for name, action := range stored {
+			if action.Plugin != pin.Plugin {
+				continue
+			}
+			if found, err := e.project.Action(name); err == nil {
+				current[name] = found
+			}
+		}
+		now := plan.PinsOf(current, runs.CorePlugin)
+		if fit[pin.Plugin] = len(now) == 1 && now[0].Contract == pin.Contract; fit[pin.Plugin] {
+			continue
+		}
+		if _, err := e.project.OwnRevision(pin.Plugin, pin.Digest); err != nil {
+			return &PluginChangedError{
+				Message: fmt.Sprintf("plugin %s has changed since run %s began: %v", pin.Plugin, id, err),
+				Hint:    diag.Say("put the plugin back as it was, or start a new run of the file"),
+			}
+		}
+	}
+	workspace.EachWorkflow(workflow, func(w *plan.Workflow) {
+		for _, action := range w.Actions {
+			if !fit[action.Plugin] {
+				continue
+			}
+			if found, err := e.project.Action(action.FullName()); err == nil {
+				action.PluginVersion, action.PluginDigest = found.PluginVersion, found.PluginDigest
+			}
+		}
+	})
+	return nil
 }
 
 // noteInLog adds lines to a run's log.

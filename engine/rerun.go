@@ -39,6 +39,9 @@ func (e *Engine) Rerun(ctx context.Context, id string, request RerunRequest) (*r
 	if lacking := e.project.SandboxLacks(workflow); lacking.HasErrors() {
 		return nil, lacking, nil
 	}
+	if err := e.takePluginsInForce(id, workflow); err != nil {
+		return nil, nil, err
+	}
 	inputs, err := rerunInputs(workflow, old, request.Inputs)
 	if err != nil {
 		return nil, nil, err

@@ -148,7 +148,7 @@ func (c *Caller) UntilDone(ctx context.Context, action *plan.Action, request Req
 		return Result{}, err
 	}
 	call := runs.Request{
-		Action: request.Action, Connection: connection, RunID: Prefix + id, Step: "call", Operation: "call",
+		Action: request.Action, PluginDigest: action.PluginDigest, Connection: connection, RunID: Prefix + id, Step: "call", Operation: "call",
 		Attempt: 1, IdempotencyKey: cmp.Or(request.IdempotencyKey, id), Input: input, ScheduledAt: c.now(), Timeout: action.DefaultTimeout,
 	}
 	if call.Timeout == 0 {

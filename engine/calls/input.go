@@ -37,7 +37,7 @@ func (c *Caller) input(ctx context.Context, action *plan.Action, request Request
 		c.learnClear(input, inputType)
 		decode = inputType.DecodeClear
 	}
-	diagnostics, _, err := c.project.Host().Validate(ctx, action.FullName(), input, nil)
+	diagnostics, _, err := c.project.Host().Validate(ctx, action.FullName(), action.PluginDigest, input, nil)
 	if err != nil {
 		return nil, runs.Failure(plan.KindCrashed, runs.NotApplied, "%v", err)
 	}

@@ -98,8 +98,9 @@ type Revisions struct {
 	following atomic.Bool
 	Current   atomic.Pointer[LoadedFiles] // nil = nothing was loaded
 
-	loading sync.Mutex      // held by the one load
-	unsure  map[string]bool // Files that were read since the look before: read once more
+	loading sync.Mutex                 // held by the one load
+	unsure  map[string]bool            // Files that were read since the look before: read once more
+	plugins map[string]workspace.Stamp // of the plugins' files, when they were looked at last; held by loading
 
 	mu        sync.Mutex
 	listeners map[chan struct{}]struct{}
@@ -109,7 +110,7 @@ type Revisions struct {
 
 // New returns the revisions of a project's files, of which none was read yet.
 func New(p *workspace.Workspace) *Revisions {
-	return &Revisions{project: p, listeners: map[chan struct{}]struct{}{}}
+	return &Revisions{project: p, listeners: map[chan struct{}]struct{}{}, plugins: map[string]workspace.Stamp{}}
 }
 
 // All returns the revisions in force, by name.

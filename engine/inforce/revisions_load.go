@@ -23,7 +23,8 @@ type look struct {
 	others  map[string]workspace.Stamp // of the workflows that its steps call, by absolute path
 }
 
-// glance is the state of all workflow files as their folders tell it, by path.
+// glance is the state of all workflow files as their folders tell it, and of the plugins'
+// files, by path.
 type glance map[string]workspace.Stamp
 
 func (g glance) same(other glance) bool { return maps.EqualFunc(g, other, workspace.Stamp.Same) }
@@ -32,6 +33,11 @@ func (g glance) same(other glance) bool { return maps.EqualFunc(g, other, worksp
 // show no files.
 func (r *Revisions) Glance() glance {
 	seen := glance{}
+	if r.project.Config().KeepPlugins {
+		for _, plugin := range r.project.OwnPlugins() {
+			seen["plugin "+plugin] = r.project.PluginStamp(plugin)
+		}
+	}
 	files, err := r.project.Workflows()
 	if err != nil {
 		return seen
@@ -62,10 +68,23 @@ func (r *Revisions) Load(ctx context.Context) (*LoadedFiles, error) {
 }
 
 // Refresh reads what has changed since the load before, or all, and puts in
-// force what is good.
+// force what is good: of the workflow files, and, for a server, of the plugins' files.
 func (r *Revisions) Refresh(ctx context.Context, all bool) (*LoadedFiles, error) {
 	r.loading.Lock()
 	defer r.loading.Unlock()
+	before := r.Current.Load()
+	now, err := r.refresh(ctx, all)
+	if err != nil || !r.project.Config().KeepPlugins {
+		return now, err
+	}
+	if r.takePlugins(context.WithoutCancel(ctx), now, all || now != before) {
+		return r.refresh(ctx, true)
+	}
+	return now, nil
+}
+
+// refresh is Refresh for the workflow files. r.loading is held.
+func (r *Revisions) refresh(ctx context.Context, all bool) (*LoadedFiles, error) {
 	files, err := r.project.Workflows()
 	if err != nil {
 		return nil, err

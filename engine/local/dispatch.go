@@ -81,8 +81,13 @@ func (r *run) request(command journal.Command) runs.Request {
 	if command.Call.Reconcile != "" {
 		operation = command.Call.Reconcile
 	}
+	digest := "" // of the revision that the plan was made with
+	if action := r.workflow.Actions[command.Call.Action]; action != nil {
+		digest = action.PluginDigest
+	}
 	return runs.Request{
 		Action:         command.Call.Action,
+		PluginDigest:   digest,
 		Connection:     command.Call.Connection,
 		Workflow:       r.workflow.Name,
 		RunID:          r.row.ID,

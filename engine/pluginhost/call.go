@@ -45,7 +45,7 @@ func failed(failure *runs.Error) runs.Answer { return runs.Answer{Failed: failur
 
 func (h *Host) call(ctx context.Context, req runs.Request, conn Connection, sink runs.Sink) runs.Answer {
 	plugin, action := splitAction(req.Action)
-	u, c, err := h.contract(ctx, plugin)
+	u, c, err := h.contract(ctx, plugin, req.PluginDigest)
 	if err != nil {
 		return failed(h.failureOf(ctx, err))
 	}
@@ -69,16 +69,24 @@ func (h *Host) call(ctx context.Context, req runs.Request, conn Connection, sink
 	return answer
 }
 
-// contract returns the plugin's supervisor and contract.
-func (h *Host) contract(ctx context.Context, plugin string) (*unit, *contract, error) {
-	u, err := h.unit(plugin)
+// contract returns the supervisor and the contract of a plugin's revision; "" is the one
+// in force.
+func (h *Host) contract(ctx context.Context, plugin, digest string) (*unit, *contract, error) {
+	p, err := h.plugin(plugin)
 	if err != nil {
 		return nil, nil, err
+	}
+	u, failure := p.unit(digest)
+	if failure != nil {
+		return nil, nil, failure
 	}
 	if h.isClosed() {
 		return nil, nil, u.closedError()
 	}
 	c, err := u.describe(ctx)
+	if err == nil && digest == "" {
+		p.settle(u)
+	}
 	return u, c, err
 }
 
@@ -110,7 +118,7 @@ type Test struct {
 
 // Check asks the plugin to test a connection.
 func (h *Host) Check(ctx context.Context, conn Connection) (test Test, failure *runs.Error) {
-	u, c, err := h.contract(ctx, conn.Plugin)
+	u, c, err := h.contract(ctx, conn.Plugin, "")
 	if err != nil {
 		return Test{}, h.dress(h.failureOf(ctx, err), runs.Request{})
 	}

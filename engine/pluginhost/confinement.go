@@ -83,7 +83,7 @@ func (h *Host) lacksSandbox(plugin string) *PluginError {
 		return nil
 	}
 	for _, part := range h.Confinement() {
-		if !part.Held && h.units[plugin].source.required(part.Name) {
+		if !part.Held && h.plugins[plugin].source.required(part.Name) {
 			return &PluginError{
 				Plugin: plugin, Reason: ReasonSandbox,
 				Message: fmt.Sprintf("`limits.sandbox: require` asks for a sandbox, and this system does not hold %s: %s", part.Name, part.Why),

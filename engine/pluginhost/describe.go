@@ -32,37 +32,25 @@ type contract struct {
 	actions map[string]*actionContract
 }
 
-// Describe returns what a plugin says of itself. It is kept under the sha256 of
-// the executable, so that the process starts only when the file is new. The
-// result is shared: do not change it. The error is a *PluginError, or the
-// context's.
+// Describe returns what a plugin says of itself: its revision in force, or, where none is
+// yet, the file as it is now, which comes into force by that. It is kept under the sha256
+// of the executable, so that the process starts only when the file is new. The result is
+// shared: do not change it. The error is a *PluginError, or the context's.
 func (h *Host) Describe(ctx context.Context, plugin string) (*Description, error) {
-	u, err := h.unit(plugin)
-	if err != nil {
-		return nil, err
-	}
-	c, err := u.describe(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return c.Description, nil
+	return h.Revision(ctx, plugin, "")
 }
 
-// describe returns the contract of the executable as it is now. A process of
-// other bytes gets no new calls.
+// describe returns the contract of the revision. One that was read is not read again.
 func (u *unit) describe(ctx context.Context) (*contract, error) {
-	exe, failure := u.resolve()
-	if failure != nil {
-		return nil, failure
-	}
-	if c := u.known(exe.digest); c != nil {
+	if c := u.known(); c != nil {
 		return c, nil
 	}
 	u.describing.Lock()
 	defer u.describing.Unlock()
-	if c := u.known(exe.digest); c != nil {
+	if c := u.known(); c != nil {
 		return c, nil
 	}
+	exe := u.exe
 	d := u.remembered(exe)
 	if d != nil {
 		if c, err := u.trusted(d); err == nil {
@@ -92,16 +80,10 @@ func (u *unit) wrongDescription(err error) *PluginError {
 	return failure
 }
 
-func (u *unit) known(digest string) *contract {
+func (u *unit) known() *contract {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if p := u.process; p != nil && p.exe.digest != digest {
-		u.retire(p)
-	}
-	if u.contract != nil && u.contract.Digest == digest {
-		return u.contract
-	}
-	return nil
+	return u.contract
 }
 
 func (u *unit) keep(c *contract) *contract {

@@ -25,6 +25,7 @@ import (
 const (
 	ReasonUnknownPlugin = "unknown_plugin" // no source has that name
 	ReasonExecutable    = "executable"     // the file is missing or can't be copied
+	ReasonGone          = "revision_gone"  // nothing is left of the revision that a run was accepted with
 	ReasonStart         = "start"          // the process could not be started, or ended at once
 	ReasonHandshake     = "handshake"      // it runs but does not speak the protocol
 	ReasonDescribe      = "describe"       // what it says of itself is wrong
@@ -50,7 +51,7 @@ func (e *PluginError) Error() string { return fmt.Sprintf("plugin %s: %s", e.Plu
 // kindsOfReasons are those of reasons other than that the plugin is not there now.
 var kindsOfReasons = map[string]plan.ErrorKind{
 	ReasonUnknownPlugin: plan.KindInvalid, ReasonStart: plan.KindCrashed, ReasonHandshake: plan.KindCrashed,
-	ReasonDescribe: plan.KindUnexpectedResponse, ReasonClosed: plan.KindCanceled,
+	ReasonDescribe: plan.KindUnexpectedResponse, ReasonClosed: plan.KindCanceled, ReasonGone: plan.KindInvalid,
 }
 
 // planError is the failure of a call that could not be sent.

@@ -107,7 +107,12 @@ func (l *library) find(s Source) (executable, error) {
 		}
 		copied = l.copyPath(digest, s.Name)
 	}
-	return executable{path: copied, args: s.Command[min(1, len(s.Command)):], digest: digest, copied: true}, nil
+	return l.copyOf(s, digest), nil
+}
+
+// copyOf is what is run for a revision of a local source, whether its copy is there or not.
+func (l *library) copyOf(s Source, digest string) executable {
+	return executable{path: l.copyPath(digest, s.Name), args: s.Command[min(1, len(s.Command)):], digest: digest, copied: true}
 }
 
 // executable is the local file that is run.

@@ -177,7 +177,7 @@ func TestIssue13_01_SecretsAreKnownBeforeTheProcessStarts(t *testing.T) {
 			o.Redactor.Add("question")
 		}
 	})
-	diagnostics, _, err := w.host.Validate(context.Background(), "evil.echo", json.RawMessage(`{"text":"x"}`), nil)
+	diagnostics, _, err := w.host.Validate(context.Background(), "evil.echo", "", json.RawMessage(`{"text":"x"}`), nil)
 	if err != nil || len(diagnostics) != 1 || !strings.HasPrefix(diagnostics[0].Summary, "[redacted] 1") {
 		t.Errorf("diagnostics = %v, %v", diagnostics, err)
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/pluginhost/cgroup"
 	"github.com/flowrun/flowrun/engine/pluginhost/confine"
 	"github.com/flowrun/flowrun/engine/pluginhost/gate"
@@ -20,7 +19,7 @@ import (
 type Host struct {
 	options Options
 	gate    *gate.Gate
-	units   map[string]*unit
+	plugins map[string]*plugin
 	names   []string
 	spawn   *spawner
 	table   processTable
@@ -56,31 +55,14 @@ func New(o Options) *Host {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Host{options: o, gate: o.gate(), units: map[string]*unit{}, spawn: newSpawner(), probe: confine.Probe, ended: make(chan struct{})}
+	h := &Host{options: o, gate: o.gate(), plugins: map[string]*plugin{}, spawn: newSpawner(), probe: confine.Probe, ended: make(chan struct{})}
 	h.closing, h.begun = context.WithCancel(context.Background())
 	h.life, h.kill = context.WithCancel(context.Background())
 	for _, source := range o.Sources {
-		h.units[source.Name] = &unit{host: h, source: source, old: map[*process]bool{}}
+		h.plugins[source.Name] = newPlugin(h, source)
 		h.names = append(h.names, source.Name)
 	}
 	return h
-}
-
-// unit returns the plugin's supervisor. It fails with *PluginError.
-func (h *Host) unit(plugin string) (*unit, error) {
-	u, ok := h.units[plugin]
-	if !ok {
-		return nil, &PluginError{
-			Plugin: plugin, Reason: ReasonUnknownPlugin, Message: "there is no such plugin", Hint: diag.DidYouMean(plugin, h.names),
-		}
-	}
-	if !validName(plugin) {
-		return nil, &PluginError{Plugin: plugin, Reason: ReasonUnknownPlugin, Message: "the name is not that of a plugin: " + nameRule}
-	}
-	if err := h.ready(); err != nil {
-		return nil, &PluginError{Plugin: plugin, Reason: ReasonExecutable, Message: err.Error()}
-	}
-	return u, nil
 }
 
 // splitAction cuts "netinfo.whois" into plugin and action.
@@ -91,11 +73,11 @@ func splitAction(full string) (plugin, action string) {
 
 // Status returns the state of a plugin; the zero Status for an unknown one.
 func (h *Host) Status(plugin string) Status {
-	u, ok := h.units[plugin]
+	p, ok := h.plugins[plugin]
 	if !ok {
 		return Status{}
 	}
-	return u.status()
+	return p.status()
 }
 
 // begin runs f in a goroutine that Close waits for. It reports whether the host
@@ -133,11 +115,11 @@ func (h *Host) Close(ctx context.Context) error {
 
 	stop := context.AfterFunc(ctx, h.kill) // also for a process that was retired before
 	var stopping sync.WaitGroup
-	for _, u := range h.units {
-		stopping.Go(func() {
-			u.answers.keep()
-			u.close(ctx)
-		})
+	for _, p := range h.plugins {
+		stopping.Go(p.answers.keep)
+		for _, u := range p.all() {
+			stopping.Go(func() { u.close(ctx) })
+		}
 	}
 	stopping.Wait()
 	stop()

@@ -44,7 +44,7 @@ func TestIssue13_04OnlyItsOwnProcessSpeaksToAHostSocket(t *testing.T) {
 	if diff := cmp.Diff(want, w.ok("state", `{}`)); diff != "" {
 		t.Errorf("the plugin itself (-want +got):\n%s", diff)
 	}
-	u := w.host.units["evil"]
+	u := w.host.plugins["evil"].inForce
 	u.mu.Lock()
 	p := u.process
 	u.mu.Unlock()

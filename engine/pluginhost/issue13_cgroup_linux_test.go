@@ -63,7 +63,7 @@ func (w *world) long(action string, size int) *runs.Error {
 
 // groupOf is the folder of the plugin's group, "" = it has none.
 func (w *world) groupOf() string {
-	u := w.host.units["evil"]
+	u := w.host.plugins["evil"].inForce
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.process == nil || u.process.group == nil {
@@ -98,7 +98,7 @@ func TestIssue13_04_TheGroupBoundsMemory(t *testing.T) {
 	if failure := w.long("use", 64); failure != nil {
 		t.Fatalf("64 MiB: %v", failure)
 	}
-	u := w.host.units["evil"]
+	u := w.host.plugins["evil"].inForce
 	u.mu.Lock()
 	runner := u.process.runner
 	u.mu.Unlock()

@@ -119,7 +119,7 @@ func TestIssue13_03_SwappedCopiesAreNotExecuted(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWorld(t, "good", func(o *Options) { o.Sources = []Source{{Name: "evil", Path: source}} })
-	exe, failure := w.host.units["evil"].resolveReady()
+	exe, failure := w.host.plugins["evil"].resolveReady()
 	if failure != nil {
 		t.Fatal(failure)
 	}
@@ -207,13 +207,13 @@ func TestIssue13_03_AReplacedCopyIsMadeAnew(t *testing.T) {
 				o.Sources = []Source{{Name: "evil", Path: self, Command: []string{self, "plugin", "good"}}}
 			})
 			w.ok("echo", `{}`)
-			p := w.host.units["evil"].process
+			p := w.host.plugins["evil"].inForce.process
 			if err := replace(p.exe.path); err != nil {
 				t.Fatal(err)
 			}
-			w.host.units["evil"].mu.Lock()
-			w.host.units["evil"].retire(p)
-			w.host.units["evil"].mu.Unlock()
+			w.host.plugins["evil"].inForce.mu.Lock()
+			w.host.plugins["evil"].inForce.retire(p)
+			w.host.plugins["evil"].inForce.mu.Unlock()
 			if answer := w.call("echo", `{}`); answer.Failed != nil {
 				t.Errorf("the plugin does not work any more: %v", answer.Failed)
 			}
@@ -225,9 +225,9 @@ func TestIssue13_03_AReplacedCopyIsMadeAnew(t *testing.T) {
 }
 
 // resolveReady is resolve with the host's folders made.
-func (u *unit) resolveReady() (executable, error) {
-	if err := u.host.ready(); err != nil {
+func (p *plugin) resolveReady() (executable, error) {
+	if err := p.host.ready(); err != nil {
 		return executable{}, err
 	}
-	return u.host.library.resolve(u.source)
+	return p.host.library.resolve(p.source)
 }

@@ -33,11 +33,7 @@ func manyActions(count int) []*pluginv1.Action {
 // readSchemas counts the actions whose schemas a host has read.
 func readSchemas(t *testing.T, h *Host, plugin string) (read, all int) {
 	t.Helper()
-	u, err := h.unit(plugin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := u.describe(context.Background())
+	_, c, err := h.contract(context.Background(), plugin, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,6 +60,16 @@ func treeLibrary(t *testing.T) *library {
 	return &library{dir: t.TempDir(), lookPath: func(string) string { return "" }}
 }
 
+// openSource opens what a source is now.
+func openSource(l *library, s Source) (executable, *code, error) {
+	exe, err := l.resolve(s)
+	if err != nil {
+		return executable{}, nil, err
+	}
+	c, err := l.open(s, exe)
+	return exe, c, err
+}
+
 // TestIssue15_TheCopyOfATreeIsHeldAgainstItsDigest: what a copy holds is what was hashed,
 // in the file that is started and in those beside it. A copy that somebody changed is
 // made anew.
@@ -67,7 +77,7 @@ func TestIssue15_TheCopyOfATreeIsHeldAgainstItsDigest(t *testing.T) {
 	t.Parallel()
 	for name, path := range map[string]string{"folder": treeFolder(t), "archive": treeArchive(t)} {
 		l, s := treeLibrary(t), Source{Name: "words", Path: path}
-		first, c, err := l.open(s)
+		first, c, err := openSource(l, s)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -87,7 +97,7 @@ func TestIssue15_TheCopyOfATreeIsHeldAgainstItsDigest(t *testing.T) {
 			if err := spoil(); err != nil {
 				t.Fatal(err)
 			}
-			again, c, err := l.open(s)
+			again, c, err := openSource(l, s)
 			if err != nil {
 				t.Errorf("%s, %s: %v", name, what, err)
 				continue
@@ -125,12 +135,12 @@ func TestIssue15_OnlyTheLockedDigestRuns(t *testing.T) {
 			t.Errorf("%s: the locked digest is refused: %v", name, err)
 		}
 		s.Locked = strings.Repeat("0", 64)
-		_, _, err = l.open(s)
+		_, _, err = openSource(l, s)
 		if refused, ok := errors.AsType[*Refusal](err); !ok || !strings.Contains(refused.Hint.Text, "plugins update words") {
 			t.Errorf("%s: another digest than the locked one: %v", name, err)
 		}
 		s.Refused = &Refusal{Message: "never"}
-		if _, _, err = l.open(s); err == nil || err.Error() != "never" {
+		if _, _, err = openSource(l, s); err == nil || err.Error() != "never" {
 			t.Errorf("%s: refused altogether: %v", name, err)
 		}
 	}

@@ -94,6 +94,10 @@ type Options struct {
 
 	Gate Gate // asked before a connection is opened; nil = every one is
 
+	// KeepInForce keeps which revision of each local plugin is in force in StateDir, and
+	// begins with what the process before kept there: a server does.
+	KeepInForce bool
+
 	Limits Limits
 }
 

@@ -8,15 +8,19 @@ import (
 // Start starts a plugin's process where none runs, and returns when it is ready
 // to be called. It fails with *PluginError, or with the context's error.
 func (h *Host) Start(ctx context.Context, plugin string) error {
-	u, err := h.unit(plugin)
+	p, err := h.plugin(plugin)
 	if err != nil {
 		return err
 	}
-	p, err := u.acquire(ctx, "")
+	u, failure := p.unit("")
+	if failure != nil {
+		return failure
+	}
+	running, err := u.acquire(ctx, "")
 	if err != nil {
 		return err
 	}
-	u.release(p, "")
+	u.release(running, "")
 	return nil
 }
 

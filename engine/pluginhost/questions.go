@@ -22,13 +22,13 @@ import (
 // Validate asks a plugin about one input of an action, "plugin.name". unknown
 // lists the JSON Pointers of the values that are not known before the run and
 // are left out of input. The second result is the output schema where the input
-// narrows it, else nil. Secret references need not be known: they are left out
+// narrows it, else nil. digest names the revision that is asked, "" the one in force. Secret references need not be known: they are left out
 // and listed as unknown. Identical questions are asked once, also by later hosts on
 // the same folder where the plugin had nothing against the input. The error is a
 // *PluginError, a *runs.Error or the context's.
-func (h *Host) Validate(ctx context.Context, action string, input json.RawMessage, unknown []string) ([]Diagnostic, json.RawMessage, error) {
+func (h *Host) Validate(ctx context.Context, action, digest string, input json.RawMessage, unknown []string) ([]Diagnostic, json.RawMessage, error) {
 	plugin, name := splitAction(action)
-	u, c, err := h.contract(ctx, plugin)
+	u, c, err := h.contract(ctx, plugin, digest)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -39,14 +39,14 @@ func (h *Host) Validate(ctx context.Context, action string, input json.RawMessag
 		return nil, nil, fmt.Errorf("validate %s: %w", action, err)
 	}
 	question := questionKey(c.Digest, name, input, unknown)
-	if v, ok := u.answers.get(h.dir, plugin, question); ok {
+	if v, ok := u.plugin.answers.get(h.dir, plugin, question); ok {
 		return v.diagnostics, v.output, nil
 	}
 	v, err := u.validate(ctx, &pluginv1.ValidateRequest{Action: name, Input: &pluginv1.Value{Json: input}, Unknown: unknown})
 	if err != nil {
 		return nil, nil, err
 	}
-	u.answers.put(question, v)
+	u.plugin.answers.put(question, v)
 	return v.diagnostics, v.output, nil
 }
 
@@ -142,7 +142,7 @@ func (p *process) checkConnection(ctx context.Context, name string) (Test, *runs
 
 func (h *Host) reconcile(ctx context.Context, req runs.Request, conn Connection) (runs.Outcome, *runs.Error) {
 	plugin, name := splitAction(req.Action)
-	u, c, err := h.contract(ctx, plugin)
+	u, c, err := h.contract(ctx, plugin, req.PluginDigest)
 	if err != nil {
 		return runs.Outcome{}, h.failureOf(ctx, err)
 	}

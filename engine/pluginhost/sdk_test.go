@@ -48,7 +48,7 @@ func TestSDKPluginServesManyCallsAtOnce(t *testing.T) {
 	if d, err := w.host.Describe(context.Background(), "evil"); err != nil || d.Version != "2.0.0" {
 		t.Fatalf("describe: %+v, %v", d, err)
 	}
-	diagnostics, _, err := w.host.Validate(context.Background(), "evil.shout", json.RawMessage(`{"text":"much too long a text"}`), nil)
+	diagnostics, _, err := w.host.Validate(context.Background(), "evil.shout", "", json.RawMessage(`{"text":"much too long a text"}`), nil)
 	t.Logf("validate: %+v, %v", diagnostics, err)
 	var calls sync.WaitGroup
 	sink := &sinkOf{}

@@ -69,7 +69,7 @@ func TestPluginGetsTheLeaseAfterItsTokenWasRefused(t *testing.T) {
 func TestWrongLaunchTokenIsRefusedByThePlugin(t *testing.T) {
 	w := newWorld(t, "good", nil)
 	w.ok("echo", `{}`)
-	u := w.host.units["evil"]
+	u := w.host.plugins["evil"].inForce
 	u.mu.Lock()
 	u.process.token = "guessed"
 	u.mu.Unlock()

@@ -44,17 +44,19 @@ type Status struct {
 	Starts, AllCrashes uint64 // since the host began
 }
 
-// unit supervises the process of one plugin. All calls share it; it starts at
-// the first need.
+// unit supervises the process of one revision of a plugin. All calls of it share the
+// process; it starts at the first need.
 type unit struct {
 	host   *Host
+	plugin *plugin // whose revision it is
 	source Source
+	exe    executable // of the revision: what runs has its digest
 
 	describing sync.Mutex // one describe at a time
-	answers    answers    // what Validate said
 
 	mu       sync.Mutex
-	contract *contract         // newest description, in memory
+	contract *contract         // nil = it was not described yet
+	dropped  bool              // nobody needs it any more
 	process  *process          // takes new calls; nil = none
 	old      map[*process]bool // retired, with calls in flight
 	starting chan struct{}     // closed when the running start ends; nil = none runs
@@ -74,6 +76,10 @@ type unit struct {
 func (u *unit) acquire(ctx context.Context, runID string) (*process, error) {
 	for {
 		u.mu.Lock()
+		if u.dropped {
+			u.mu.Unlock()
+			return nil, u.plugin.executableError(&goneRevision{digest: u.exe.digest})
+		}
 		if p := u.process; p != nil && !p.ended() {
 			u.take(p, runID)
 			u.mu.Unlock()
@@ -186,9 +192,9 @@ func (u *unit) start() {
 	if u.host.options.Sandbox != SandboxOff {
 		u.host.begin(func() { u.host.Confinement() }) // what the kernel holds is learned beside what follows
 	}
-	if exe, c, err := u.open(); err != nil {
+	if c, err := u.open(); err != nil {
 		failure = err
-	} else if p, failure = u.launch(exe, c); failure != nil {
+	} else if p, failure = u.launch(u.exe, c); failure != nil {
 		if u.host.isClosed() {
 			failure = u.closedError()
 		} else {
@@ -209,28 +215,23 @@ func (u *unit) start() {
 	u.starting = nil
 }
 
-func (u *unit) resolve() (executable, *PluginError) {
-	exe, err := u.host.library.resolve(u.source)
-	if err != nil {
-		return executable{}, u.executableError(err)
-	}
-	return exe, nil
-}
-
-// open is resolve with the file open, held against its digest.
-func (u *unit) open() (executable, *code, *PluginError) {
+// open opens the revision's file and holds it against its digest.
+func (u *unit) open() (*code, *PluginError) {
 	if failure := u.host.lacksSandbox(u.source.Name); failure != nil {
-		return executable{}, nil, failure
+		return nil, failure
 	}
-	exe, c, err := u.host.library.open(u.source)
+	c, err := u.host.library.open(u.source, u.exe)
 	if err != nil {
-		return executable{}, nil, u.executableError(err)
+		return nil, u.plugin.executableError(err)
 	}
-	return exe, c, nil
+	return c, nil
 }
 
-func (u *unit) executableError(err error) *PluginError {
-	failure := &PluginError{Plugin: u.source.Name, Reason: ReasonExecutable, Message: err.Error(), Hint: diag.Say("look at `plugins` in flowrun.yaml")}
+func (p *plugin) executableError(err error) *PluginError {
+	failure := &PluginError{Plugin: p.source.Name, Reason: ReasonExecutable, Message: err.Error(), Hint: diag.Say("look at `plugins` in flowrun.yaml")}
+	if _, ok := errors.AsType[*goneRevision](err); ok {
+		failure.Reason, failure.Hint = ReasonGone, diag.Sayf("put the file back as it was, or let the run go on by the plugin in force: %s", diag.Command{"runs", "resume", "RUN", "--with-latest"})
+	}
 	if _, ok := errors.AsType[*foreignCode](err); ok {
 		failure.Hint = diag.Sayf("somebody writes into the folder of flowrun's private copies: see who may (%s), and start again", diag.Command{"doctor"})
 	}

@@ -99,7 +99,7 @@ const defaultOwnerTimeout = time.Minute
 // token action (token_from). The token does not touch the disk here: it is the
 // owner's to keep.
 func (h *Host) ownerToken(ctx context.Context, owner Connection, r TokenRequest) (*secret.Token, *runs.Error) {
-	u, c, err := h.contract(ctx, owner.Plugin)
+	u, c, err := h.contract(ctx, owner.Plugin, "")
 	if err != nil {
 		return nil, h.failureOf(ctx, err)
 	}

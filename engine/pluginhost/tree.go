@@ -27,15 +27,15 @@ func (s Source) isTree() bool {
 // Tree returns the private copy of the folder that a plugin came in, and its digest; "" =
 // it is one file. The error is a *PluginError.
 func (h *Host) Tree(plugin string) (dir, digest string, err error) {
-	u, err := h.unit(plugin)
+	p, err := h.plugin(plugin)
 	if err != nil {
 		return "", "", err
 	}
-	exe, failure := u.resolve()
+	u, failure := p.unit("")
 	if failure != nil {
 		return "", "", failure
 	}
-	return exe.tree, exe.digest, nil
+	return u.exe.tree, u.exe.digest, nil
 }
 
 // findTree returns what to run for a folder or an archive, copied anew where it changed.
@@ -58,6 +58,35 @@ func (l *library) findTree(s Source) (executable, error) {
 	tree := filepath.Join(l.dir, digest)
 	program, arguments, err := l.commandOf(tree, s.Name)
 	return executable{path: program, args: arguments, digest: digest, tree: tree}, err
+}
+
+// kept returns what is run for a revision of a local source from its copy; false where
+// there is none.
+func (l *library) kept(s Source, digest string) (executable, bool) {
+	tree := filepath.Join(l.dir, digest)
+	if _, err := os.Lstat(filepath.Join(tree, plugintree.ManifestName)); err == nil {
+		program, arguments, err := l.commandOf(tree, s.Name)
+		return executable{path: program, args: arguments, digest: digest, tree: tree}, err == nil
+	}
+	exe := l.copyOf(s, digest)
+	info, err := os.Lstat(exe.path)
+	return exe, err == nil && info.Mode().IsRegular()
+}
+
+// SourceStamp tells the states of a plugin's source apart without reading it, a folder's
+// with those of all files in it; the zero value where there is none.
+func (h *Host) SourceStamp(plugin string) (inode uint64, size, modified, changed int64) {
+	p := h.plugins[plugin]
+	if p == nil {
+		return 0, 0, 0, 0
+	}
+	var stamp fileStamp
+	if p.source.isTree() {
+		stamp, _ = sourceStamp(p.source.Path)
+	} else if info, err := os.Stat(p.source.executable()); err == nil {
+		stamp, _ = stampIn(p.source.Path, info)
+	}
+	return stamp.Inode, stamp.Size, stamp.MTime, stamp.CTime
 }
 
 // takeTree copies a folder, or unpacks an archive, to its place by digest. l.mu is held.

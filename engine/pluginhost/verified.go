@@ -39,25 +39,31 @@ func (e *foreignCode) Error() string {
 	return fmt.Sprintf("%s is not what was hashed: its sha256 is not %s", e.path, e.want)
 }
 
-// open returns what to run for a source, opened and compared with its digest: what is
-// executed is this descriptor, whatever its name stands for by then. A private copy
-// that somebody has changed is made anew from the source.
-func (l *library) open(s Source) (executable, *code, error) {
+// goneRevision says that nothing has the bytes of a revision any more.
+type goneRevision struct{ digest string }
+
+func (e *goneRevision) Error() string {
+	return fmt.Sprintf("its revision %.12s is gone: neither the copy in the state folder nor the file as it is now has these bytes", e.digest)
+}
+
+// open opens the executable of a revision, compared with its digest: what is executed is
+// this descriptor, whatever its name stands for by then. A private copy that somebody has
+// changed or removed is made anew from the source, where that still has the same bytes.
+func (l *library) open(s Source, exe executable) (*code, error) {
 	for try := 1; ; try++ {
-		exe, err := l.resolve(s)
-		if err != nil {
-			return executable{}, nil, err
-		}
 		c, err := l.verified(exe)
 		if err == nil {
-			return exe, c, nil
+			return c, nil
 		}
 		var foreign *foreignCode
 		retry := errors.As(err, &foreign) || errors.Is(err, errWritten) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR)
 		if !exe.copied && exe.tree == "" || !retry || try == openTries {
-			return executable{}, nil, err
+			return nil, err
 		}
 		l.replace(s, exe)
+		if now, err := l.resolve(s); err != nil || now.digest != exe.digest {
+			return nil, &goneRevision{digest: exe.digest}
+		}
 	}
 }
 

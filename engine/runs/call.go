@@ -12,6 +12,7 @@ import (
 // puts the clear values in when it sends.
 type Request struct {
 	Action         string // "netinfo.whois"
+	PluginDigest   string // of the revision of its plugin that the call goes to; "" = the one in force
 	Connection     string
 	Workflow       string
 	RunID          string

@@ -57,7 +57,7 @@ func (c *catalog) Validate(ctx context.Context, action string, input json.RawMes
 	if _, builtin := c.project.builtins[action]; builtin {
 		return check.Validation{}, nil
 	}
-	diagnostics, output, err := c.project.host.Validate(ctx, action, input, unknown)
+	diagnostics, output, err := c.project.askPlugin(ctx, action, input, unknown)
 	if err != nil {
 		return check.Validation{}, err
 	}

@@ -54,11 +54,10 @@ func (p *Workspace) Check(ctx context.Context, file string, src []byte) (*plan.W
 
 // CheckedIn is Check with what a run stores, for a file whose name starts from the
 // folder dir, which matters to the workflows that it calls; "" = the configuration's.
-// A workflow without any problem is kept: the project file and the plugins'
-// descriptions stay the same as long as the project does, so that the same bytes give
-// the same plan. One that depends on other workflows is not: their files may change.
+// A workflow without any problem is kept until another plugin comes into force: the project
+// file stays the same as long as the project does, so that the same bytes give the same plan. One that depends on other workflows is not: their files may change.
 func (p *Workspace) CheckedIn(ctx context.Context, file, dir string, src []byte) (*Checked, diag.List) {
-	key := keyOf(file, src)
+	key := p.plans.keyOf(file, src)
 	if hit := p.plans.lookup(key); hit != nil {
 		return hit, nil
 	}
@@ -106,8 +105,13 @@ func followsAnother(workflow *plan.Workflow) bool {
 
 type planKey [sha256.Size]byte
 
-func keyOf(file string, src []byte) planKey {
+// keyOf names what is checked: other plugins make other plans of the same bytes.
+func (c *checkedPlans) keyOf(file string, src []byte) planKey {
+	c.mu.Lock()
+	round := c.round
+	c.mu.Unlock()
 	sum := sha256.New()
+	fmt.Fprintf(sum, "%d ", round)
 	sum.Write([]byte(file))
 	sum.Write([]byte{0}) // no file name holds it
 	sum.Write(src)
@@ -120,6 +124,15 @@ type checkedPlans struct {
 	mu    sync.Mutex
 	plans map[planKey]*Checked
 	order []planKey // the one kept first at the front
+	round int       // rises with each change of a plugin
+}
+
+// forget drops what was checked, also what is being checked at this moment.
+func (c *checkedPlans) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.round++
+	c.plans, c.order = nil, nil
 }
 
 func (c *checkedPlans) lookup(key planKey) *Checked {

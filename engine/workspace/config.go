@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/secret"
 	"github.com/flowrun/flowrun/engine/store"
@@ -40,6 +41,10 @@ type Config struct {
 	// AcceptRollback takes a store that was put back to an older copy: what was open
 	// then is paused (ADR 30).
 	AcceptRollback bool
+	// KeepPlugins begins with the revisions of the project's own plugins that the process
+	// before had in force, whatever their files are now, and keeps those of this one: a
+	// server does, and follows the files (ADR 42).
+	KeepPlugins bool
 	// Observer hears what the engine does, for metrics, traces and logs. nil =
 	// nobody does, and nothing is gathered.
 	Observer *runs.Observer
@@ -70,4 +75,15 @@ type PluginInfo struct {
 	Doc     string `json:"doc,omitempty"`
 	Actions int    `json:"actions"`
 	Error   string `json:"error,omitempty"` // why it can't be described
+	// Waiting is the plugin as its file is now, where that is not in force.
+	Waiting *WaitingPlugin `json:"waiting,omitempty"`
+}
+
+// WaitingPlugin is a revision of a plugin that a server has not put in force, and why.
+type WaitingPlugin struct {
+	Version  string    `json:"version,omitempty"` // "" = it can't be described
+	Digest   string    `json:"digest,omitempty"`
+	Since    time.Time `json:"since"`
+	Reason   string    `json:"reason"`
+	Problems diag.List `json:"problems,omitempty"` // that workflows would have with it
 }

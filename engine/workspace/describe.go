@@ -2,7 +2,9 @@ package workspace
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/pluginhost"
@@ -71,4 +73,15 @@ func (p *Workspace) ForgetFailures() {
 			return false
 		}
 	})
+}
+
+// askPlugin asks the plugin of an action about an input, in the revision that the project
+// goes by.
+func (p *Workspace) askPlugin(ctx context.Context, action string, input json.RawMessage, unknown []string) ([]pluginhost.Diagnostic, json.RawMessage, error) {
+	plugin, _, _ := strings.Cut(action, ".")
+	digest := ""
+	if description, err := p.Describe(plugin); err == nil {
+		digest = description.Digest
+	}
+	return p.host.Validate(ctx, action, digest, input, unknown)
 }

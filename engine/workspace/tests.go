@@ -86,7 +86,7 @@ func (h *testHost) Workflow(ctx context.Context, file string) (*plan.Workflow, d
 // Validate asks the plugin about the input of a call. Sub-workflows and built-in
 // actions have no plugin.
 func (h *testHost) Validate(ctx context.Context, action string, input json.RawMessage) ([]testrun.Refusal, error) {
-	diagnostics, _, err := h.project.host.Validate(ctx, action, input, nil)
+	diagnostics, _, err := h.project.askPlugin(ctx, action, input, nil)
 	if err != nil {
 		return nil, fmt.Errorf("ask the plugin of %s: %w", action, err)
 	}

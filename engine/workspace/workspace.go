@@ -46,7 +46,8 @@ type Workspace struct {
 	taught   taught // guarded by learning
 
 	mu           sync.Mutex
-	descriptions map[string]*description // those that were asked for, by plugin; guarded by mu
+	descriptions map[string]*description   // those that were asked for, by plugin; guarded by mu
+	waiting      map[string]*WaitingPlugin // what is not in force, by plugin; guarded by mu
 }
 
 // Load reads the project file. A wrong one is a diag.List error. A state
@@ -119,6 +120,7 @@ func Load(_ context.Context, config Config) (*Workspace, error) {
 		Named:    p.configFiles,
 
 		ControlGroup: config.ControlGroup,
+		KeepInForce:  config.KeepPlugins,
 	})
 	return p, nil
 }
@@ -219,6 +221,7 @@ func (p *Workspace) Plugins(context.Context) []PluginInfo {
 			info.Version, info.Doc, info.Digest = description.Version, description.Doc, description.Digest
 			info.Actions = len(description.Actions)
 		}
+		info.Waiting = p.Waiting(source.Name)
 		infos = append(infos, info)
 	}
 	slices.SortFunc(infos, func(a, b PluginInfo) int { return strings.Compare(a.Name, b.Name) })

@@ -50,7 +50,7 @@ func (s *session) own(ctx context.Context) (*owner, error) {
 	}
 	o.watch = s.watch
 	config := s.app.engineConfig(s.at)
-	config.Observer = o.watch.observer
+	config.Observer, config.KeepPlugins = o.watch.observer, s.role == roleServe
 	project, err := engine.LoadProject(ctx, config)
 	if err != nil {
 		return nil, err

@@ -17,7 +17,10 @@ func (a *app) pluginsCommand() *cobra.Command {
 	return listGroup(&cobra.Command{Use: "plugins", Short: "The plugins and their actions"}, []*cobra.Command{
 		withText(&cobra.Command{
 			Use: "list", Short: "List the plugins", Args: exactArgs(),
-			RunE: a.onProject(a.listPlugins),
+			Long: "List asks the server of this store, where one runs: it shows the plugins in force there. One whose file has\n" +
+				"changed and that a workflow would break by waits; why, and where, stands below the list and in `waiting` of\n" +
+				"-o json. Without a server the files are in force as they are.",
+			RunE: func(c *cobra.Command, _ []string) error { return a.listPlugins(c.Context()) },
 		}),
 		withText(&cobra.Command{
 			Use: "show NAME", Short: "Show a plugin: what it asks for, what it is given, what holds it", Args: exactArgs("NAME"),
@@ -55,13 +58,54 @@ func (a *app) onProject(do func(context.Context, *workspace.Workspace, []string)
 	}
 }
 
-func (a *app) listPlugins(ctx context.Context, project *workspace.Workspace, _ []string) error {
-	plugins := project.Plugins(ctx)
-	err := a.print(web.Page[workspace.PluginInfo]{Items: plugins}, func() { a.page(a.sys.Stdout).Plugins(a.sys.Stdout, plugins) })
+func (a *app) listPlugins(ctx context.Context) error {
+	plugins, err := a.readPlugins(ctx)
+	if err != nil {
+		return err
+	}
+	err = a.print(web.Page[workspace.PluginInfo]{Items: plugins}, func() {
+		a.page(a.sys.Stdout).Plugins(a.sys.Stdout, plugins)
+		for _, plugin := range plugins {
+			if waiting := plugin.Waiting; waiting != nil {
+				a.note("%s %s is not in force: %s", plugin.Name, waitingName(waiting), waiting.Reason)
+			}
+		}
+	})
 	if err == nil && slices.ContainsFunc(plugins, func(p workspace.PluginInfo) bool { return p.Error != "" }) {
 		return exitWith(exitPlugin)
 	}
 	return err
+}
+
+// waitingName tells a revision from the one in force: by its version, and its digest, since
+// a rebuild often keeps the version.
+func waitingName(waiting *workspace.WaitingPlugin) string {
+	digest := waiting.Digest
+	if len(digest) > 12 {
+		digest = digest[:12]
+	}
+	switch {
+	case digest == "":
+		return "as its file is now"
+	case waiting.Version == "":
+		return "(" + digest + ")"
+	}
+	return waiting.Version + " (" + digest + ")"
+}
+
+// readPlugins asks the server of the store, or, where none runs, the project's files.
+func (a *app) readPlugins(ctx context.Context) ([]workspace.PluginInfo, error) {
+	at, err := a.locate()
+	if err != nil {
+		return nil, err
+	}
+	if client, info, err := web.Dial(ctx, at.stateDir); err == nil {
+		defer client.Close()
+		if info.Serve {
+			return client.Plugins(ctx)
+		}
+	}
+	return inProject(ctx, a, func(project *workspace.Workspace) ([]workspace.PluginInfo, error) { return project.Plugins(ctx), nil })
 }
 
 func (a *app) listActions(ctx context.Context, project *workspace.Workspace, args []string) error {

@@ -20,6 +20,7 @@ func registerCatalog(t *typed, s *server) {
 	}, s.validate)
 	register(t, guard.Viewer, "GET /plugins", huma.Operation{
 		OperationID: "listPlugins", Tags: []string{"plugins"}, Summary: "List the plugins",
+		Description: "Each as it is in force. `waiting` is one whose file has changed and that is not in force, and why.",
 	}, s.plugins)
 	register(t, guard.Viewer, "GET /plugins/{name}/actions", huma.Operation{
 		OperationID: "listActions", Tags: []string{"plugins"}, Summary: "List the actions of a plugin with their schemas",

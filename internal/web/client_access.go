@@ -33,6 +33,11 @@ func (c *Client) Logout(ctx context.Context, name string) (connections.LogoutRes
 	return *result, err
 }
 
+// Plugins lists the plugins as they are in force, with what waits to be.
+func (c *Client) Plugins(ctx context.Context) ([]workspace.PluginInfo, error) {
+	return fetchAll[workspace.PluginInfo](ctx, c, "/plugins")
+}
+
 // Secrets lists the secrets without their values.
 func (c *Client) Secrets(ctx context.Context) ([]workspace.SecretInfo, error) {
 	return fetchAll[workspace.SecretInfo](ctx, c, "/local/secrets")

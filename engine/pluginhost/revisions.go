@@ -1,0 +1,264 @@
+package pluginhost
+
+import (
+	"context"
+	"sync"
+
+	"github.com/flowrun/flowrun/engine/diag"
+)
+
+// plugin is a plugin of the project with the revisions of it that are known. A revision
+// is one digest: the private copy of an executable, what it said of itself, and a unit
+// that supervises its process. One is in force; runs that were accepted with another go
+// on with theirs, beside it (ADR 42).
+type plugin struct {
+	host    *Host
+	source  Source
+	answers answers // what Validate said, of all revisions
+
+	mu        sync.Mutex
+	revisions map[string]*unit // by digest
+	inForce   *unit            // nil = it was not asked for yet
+
+	starts, crashes uint64 // of revisions that were dropped
+}
+
+func newPlugin(h *Host, source Source) *plugin {
+	return &plugin{host: h, source: source, revisions: map[string]*unit{}}
+}
+
+// plugin finds a plugin by its name. It fails with *PluginError.
+func (h *Host) plugin(name string) (*plugin, error) {
+	p, ok := h.plugins[name]
+	if !ok {
+		return nil, &PluginError{
+			Plugin: name, Reason: ReasonUnknownPlugin, Message: "there is no such plugin", Hint: diag.DidYouMean(name, h.names),
+		}
+	}
+	if !validName(name) {
+		return nil, &PluginError{Plugin: name, Reason: ReasonUnknownPlugin, Message: "the name is not that of a plugin: " + nameRule}
+	}
+	if err := h.ready(); err != nil {
+		return nil, &PluginError{Plugin: name, Reason: ReasonExecutable, Message: err.Error()}
+	}
+	return p, nil
+}
+
+// revision returns the unit of an executable, which is made where its digest is new.
+func (p *plugin) revision(exe executable) *unit {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	u := p.revisions[exe.digest]
+	if u == nil {
+		u = &unit{host: p.host, plugin: p, source: p.source, exe: exe, old: map[*process]bool{}}
+		p.revisions[exe.digest] = u
+	}
+	return u
+}
+
+// unit returns the revision of a digest. "" is the one in force; where none is yet, that of
+// the server before, or of the file as it is now. A bundled plugin has the revision of the running program
+// alone, whatever the digest.
+func (p *plugin) unit(digest string) (*unit, *PluginError) {
+	if p.source.Bundled {
+		return p.bundled()
+	}
+	p.mu.Lock()
+	u := p.inForce
+	if digest != "" {
+		u = p.revisions[digest]
+	}
+	p.mu.Unlock()
+	switch {
+	case u != nil:
+		return u, nil
+	case digest != "":
+		return p.kept(digest)
+	}
+	if u = p.recorded(); u != nil {
+		return u, nil
+	}
+	return p.fromFile()
+}
+
+// bundled returns the revision of the program as it is now. A process of other bytes
+// gets no new calls.
+func (p *plugin) bundled() (*unit, *PluginError) {
+	u, failure := p.fromFile()
+	if failure != nil {
+		return nil, failure
+	}
+	p.mu.Lock()
+	before := p.inForce
+	p.inForce = u
+	p.mu.Unlock()
+	if before != nil && before != u {
+		before.rest()
+	}
+	return u, nil
+}
+
+// fromFile returns the revision of the source as it is now, with a copy of it.
+func (p *plugin) fromFile() (*unit, *PluginError) {
+	exe, err := p.host.library.resolve(p.source)
+	if err != nil {
+		return nil, p.executableError(err)
+	}
+	return p.revision(exe), nil
+}
+
+// kept returns a revision whose copy lies in the state folder, or can be made of the
+// file as it is now.
+func (p *plugin) kept(digest string) (*unit, *PluginError) {
+	if p.source.Refused != nil {
+		return nil, p.executableError(p.source.Refused)
+	}
+	if exe, there := p.host.library.kept(p.source, digest); there {
+		return p.revision(exe), nil
+	}
+	now, err := p.host.library.resolve(p.source)
+	if err != nil || now.digest != digest {
+		return nil, p.executableError(&goneRevision{digest: digest})
+	}
+	return p.revision(now), nil
+}
+
+// settle puts a revision in force where none is.
+func (p *plugin) settle(u *unit) {
+	p.mu.Lock()
+	first := p.inForce == nil
+	if first {
+		p.inForce = u
+	}
+	p.mu.Unlock()
+	if first {
+		p.record(u.exe.digest)
+	}
+}
+
+// all returns the revisions that are known now.
+func (p *plugin) all() []*unit {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	list := make([]*unit, 0, len(p.revisions))
+	for _, u := range p.revisions {
+		list = append(list, u)
+	}
+	return list
+}
+
+// Fresh describes a plugin as its file is now, beside the revision in force, which stays
+// so. The errors are those of Describe.
+func (h *Host) Fresh(ctx context.Context, name string) (*Description, error) {
+	p, err := h.plugin(name)
+	if err != nil {
+		return nil, err
+	}
+	u, failure := p.fromFile()
+	if failure != nil {
+		return nil, failure
+	}
+	c, err := u.describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.Description, nil
+}
+
+// Revision describes the revision of a digest, from its copy. The errors are those of
+// Describe.
+func (h *Host) Revision(ctx context.Context, name, digest string) (*Description, error) {
+	_, c, err := h.contract(ctx, name, digest)
+	if err != nil {
+		return nil, err
+	}
+	return c.Description, nil
+}
+
+// FileDigest returns the digest of a plugin's file as it is now, a copy of which is kept.
+// A file that did not change is not read.
+func (h *Host) FileDigest(name string) (string, error) {
+	p, err := h.plugin(name)
+	if err != nil {
+		return "", err
+	}
+	exe, err := h.library.resolve(p.source)
+	if err != nil {
+		return "", p.executableError(err)
+	}
+	return exe.digest, nil
+}
+
+// PutInForce makes a revision the one that calls without a digest go to. It was described
+// before; runs that were accepted with another keep theirs.
+func (h *Host) PutInForce(name, digest string) error {
+	p, err := h.plugin(name)
+	if err != nil {
+		return err
+	}
+	u, failure := p.unit(digest)
+	if failure != nil {
+		return failure
+	}
+	p.record(digest) // first: a process that is killed in between begins with it
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.inForce = u
+	return nil
+}
+
+// Holds says whether calls of a run that was accepted with this digest have their
+// revision: nil, else a *PluginError that says what became of it. A bundled plugin has
+// whichever is there.
+func (h *Host) Holds(name, digest string) error {
+	p, err := h.plugin(name)
+	if err != nil {
+		return err
+	}
+	if p.source.Bundled || digest == "" {
+		return nil
+	}
+	if failure := p.holds(digest); failure != nil {
+		return failure
+	}
+	return nil
+}
+
+func (p *plugin) holds(digest string) *PluginError {
+	if _, there := p.host.library.kept(p.source, digest); there && p.source.Refused == nil {
+		return nil
+	}
+	_, failure := p.kept(digest)
+	return failure
+}
+
+// rest takes a revision's process away from new calls: it ends with its last one.
+func (u *unit) rest() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.process != nil {
+		u.retire(u.process)
+	}
+}
+
+// status tells of the plugin: the state of its revision in force, and what all have done.
+func (p *plugin) status() Status {
+	p.mu.Lock()
+	current, sum := p.inForce, Status{Starts: p.starts, AllCrashes: p.crashes}
+	p.mu.Unlock()
+	all := p.all()
+	if current == nil && len(all) == 1 {
+		current = all[0] // it is being described for the first time
+	}
+	for _, u := range all {
+		s := u.status()
+		sum.InFlight, sum.Starts, sum.AllCrashes = sum.InFlight+s.InFlight, sum.Starts+s.Starts, sum.AllCrashes+s.AllCrashes
+		if u == current {
+			sum.State, sum.PID, sum.Crashes, sum.Until, sum.Last = s.State, s.PID, s.Crashes, s.Until, s.Last
+		}
+	}
+	if sum.State == "" {
+		sum.State = Stopped
+	}
+	return sum
+}

@@ -1,0 +1,79 @@
+package pluginhost
+
+import (
+	"path/filepath"
+	"time"
+)
+
+// A server keeps which revision of each local plugin is in force, so that the next one
+// begins with it, whatever the files have become (Options.KeepInForce).
+
+// inForceEntry is one plugin in the record.
+type inForceEntry struct {
+	Digest string    `json:"digest"`
+	Since  time.Time `json:"since"`
+}
+
+func (h *Host) inForcePath() string { return filepath.Join(h.dir, "in-force.json") }
+
+// recorded returns the revision that was in force in the process before, nil where none
+// was, or nothing of it is left.
+func (p *plugin) recorded() *unit {
+	digest := p.recordedDigest()
+	if digest == "" || p.source.Locked != "" && p.source.Locked != digest {
+		return nil
+	}
+	u, failure := p.kept(digest)
+	if failure != nil {
+		p.host.options.Log.Warn("the plugin that was in force is gone; the file as it is now takes its place", "plugin", p.source.Name, "error", failure.Message)
+		return nil
+	}
+	return u
+}
+
+func (p *plugin) recordedDigest() string {
+	if !p.host.options.KeepInForce {
+		return ""
+	}
+	var all map[string]inForceEntry
+	if err := readJSON(p.host.inForcePath(), &all); err != nil {
+		return ""
+	}
+	return all[p.source.Name].Digest
+}
+
+// record notes what is in force now. What fails costs the next server alone: it begins with
+// the files as they are.
+func (p *plugin) record(digest string) {
+	if !p.host.options.KeepInForce || p.source.Bundled {
+		return
+	}
+	entry := inForceEntry{Digest: digest, Since: p.host.options.Now().UTC()}
+	err := updateJSON(p.host.inForcePath(), func(all *map[string]inForceEntry) {
+		if *all == nil {
+			*all = map[string]inForceEntry{}
+		}
+		if (*all)[p.source.Name].Digest != digest {
+			(*all)[p.source.Name] = entry
+		}
+	})
+	if err != nil {
+		p.host.options.Log.Warn("which plugin is in force is not kept", "plugin", p.source.Name, "error", err)
+	}
+}
+
+// InForce returns the digest of a plugin's revision in force; of one that was not asked for
+// yet that of the server before. "" = none is.
+func (h *Host) InForce(name string) string {
+	p, err := h.plugin(name)
+	if err != nil {
+		return ""
+	}
+	p.mu.Lock()
+	u := p.inForce
+	p.mu.Unlock()
+	if u != nil {
+		return u.exe.digest
+	}
+	return p.recordedDigest()
+}
