@@ -1282,6 +1282,9 @@ type PluginInfo struct {
 	// Source "bundled" or the path
 	Source  string `json:"source"`
 	Version string `json:"version"`
+
+	// Waiting WaitingPlugin is a revision of a plugin that a server has not put in force, and why.
+	Waiting *WaitingPlugin `json:"waiting,omitempty"`
 }
 
 // PluginInfoPage defines model for PluginInfoPage.
@@ -2029,6 +2032,19 @@ type ValidateAnswer struct {
 type ValidateRequest struct {
 	File   string `json:"file"`
 	Source string `json:"source"`
+}
+
+// WaitingPlugin WaitingPlugin is a revision of a plugin that a server has not put in force, and why.
+type WaitingPlugin struct {
+	Digest *string `json:"digest,omitempty"`
+
+	// Problems that workflows would have with it
+	Problems *[]Finding `json:"problems,omitempty"`
+	Reason   string     `json:"reason"`
+	Since    time.Time  `json:"since"`
+
+	// Version "" = it can't be described
+	Version *string `json:"version,omitempty"`
 }
 
 // WorkflowDetail WorkflowDetail is one workflow with all that a page needs of it.
@@ -3194,7 +3210,7 @@ type ClientInterface interface {
 
 	// ListPlugins List the plugins
 	//
-	// Scope: viewer.
+	// Each as it is in force. `waiting` is one whose file has changed and that is not in force, and why. Scope: viewer.
 	//
 	// Corresponds with GET /api/v1/plugins (the `ListPlugins` operationId).
 	ListPlugins(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3776,7 +3792,7 @@ func (c *Client) Plan(ctx context.Context, body PlanJSONRequestBody, reqEditors 
 
 // ListPlugins List the plugins
 //
-// Scope: viewer.
+// Each as it is in force. `waiting` is one whose file has changed and that is not in force, and why. Scope: viewer.
 //
 // Corresponds with GET /api/v1/plugins (the `ListPlugins` operationId).
 func (c *Client) ListPlugins(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -6911,7 +6927,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListPluginsWithResponse List the plugins
 	//
-	// Scope: viewer.
+	// Each as it is in force. `waiting` is one whose file has changed and that is not in force, and why. Scope: viewer.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -11232,7 +11248,7 @@ func (c *ClientWithResponses) PlanWithResponse(ctx context.Context, body PlanJSO
 
 // ListPluginsWithResponse List the plugins
 //
-// Scope: viewer.
+// Each as it is in force. `waiting` is one whose file has changed and that is not in force, and why. Scope: viewer.
 //
 // Returns a wrapper object for the known response body format(s).
 //
