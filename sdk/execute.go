@@ -16,7 +16,7 @@ const maxStack = 8 << 10
 // execute runs one call and returns its terminal event. A panic of the author's
 // code, in whatever it is asked for, becomes the failure of this call; its
 // stack goes to the log.
-func (s *Server) execute(c *core, request *pluginv1.ExecuteRequest) (event *pluginv1.ExecuteEvent) {
+func (s *service) execute(c *core, request *pluginv1.ExecuteRequest) (event *pluginv1.ExecuteEvent) {
 	defer onPanic(func(text, stack string) {
 		c.log(pluginv1.Log_LEVEL_ERROR, "the plugin panicked: "+text, []any{"stack", stack})
 		event = c.failed(&Error{Code: CodeInternal, Message: "the plugin panicked: " + text,
@@ -42,7 +42,7 @@ func (s *Server) execute(c *core, request *pluginv1.ExecuteRequest) (event *plug
 	if failed(err) {
 		return c.failed(asError(err))
 	}
-	return c.completed(output, s.options.MessageLimit)
+	return c.completed(output, s.limit)
 }
 
 // call checks the input and runs the author's function.

@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 	"github.com/flowrun/flowrun/proto/handshake"
 )
 
@@ -61,7 +60,7 @@ func sameToken(a, b string) bool {
 
 // dialHost returns the host's own service, or nil when the host offers none.
 // The network connection is made at the first call.
-func dialHost(socket, token string) (pluginv1.HostClient, func(), error) {
+func dialHost(socket, token string) (grpc.ClientConnInterface, func(), error) {
 	if socket == "" {
 		return nil, func() {}, nil
 	}
@@ -73,7 +72,7 @@ func dialHost(socket, token string) (pluginv1.HostClient, func(), error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("dial the host's socket: %w", err)
 	}
-	return pluginv1.NewHostClient(conn), func() { _ = conn.Close() }, nil
+	return conn, func() { _ = conn.Close() }, nil
 }
 
 // presentToken sends the launch token with every call.

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/types/known/timestamppb"
-
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 	"github.com/flowrun/flowrun/sdk"
 	"github.com/flowrun/flowrun/sdk/sdktest"
@@ -44,7 +42,7 @@ func TestState(t *testing.T) {
 		return out, err
 	}
 	p := sdktest.Open(t, sdk.New("p", "1", "", sdk.UsesState(), sdk.Read("get", "", get), sdk.Once("put", "", put)), nil)
-	if !p.Describe().GetWants().GetState() {
+	if !p.Describe().Wants.State {
 		t.Error("the plugin does not say that it keeps state")
 	}
 	steps := []struct {
@@ -114,7 +112,7 @@ func TestTokenIsRefreshedOnceAndStoredBeforeUse(t *testing.T) {
 	result := p.Call("token", nil)
 	var first tokenOut
 	result.Decode(t, &first)
-	if stored := p.Host().Token(sdktest.Connection, ""); stored.GetAccessToken() != "canary-fresh-token" || stored.GetId() != first.ID || first.ID == "" {
+	if stored := p.Host().Token(sdktest.Connection, ""); stored.AccessToken != "canary-fresh-token" || stored.ID != first.ID || first.ID == "" {
 		t.Errorf("stored %v, used %q", stored, first.ID)
 	}
 	if len(result.Logs) != 1 || strings.Contains(result.Logs[0].Message, "canary") {
@@ -137,7 +135,7 @@ func TestTokenFailuresEndTheLease(t *testing.T) {
 		t.Run(fail, func(t *testing.T) {
 			var refreshed int
 			p := sdktest.Open(t, tokenPlugin(&refreshed), nil)
-			expired := &pluginv1.Token{AccessToken: "canary-old-token", ExpiresAt: timestamppb.New(time.Now().Add(time.Second))}
+			expired := sdk.Token{AccessToken: "canary-old-token", ExpiresAt: time.Now().Add(time.Second)}
 			p.Host().SetToken(sdktest.Connection, "", expired)
 			if failure := p.Call("token", tokenIn{Fail: fail}).Err; failure == nil || failure.Code != want {
 				t.Errorf("got %v", failure)
@@ -149,7 +147,7 @@ func TestTokenFailuresEndTheLease(t *testing.T) {
 			if fail == "login" {
 				want = "" // the grant is gone
 			}
-			if stored := p.Host().Token(sdktest.Connection, ""); stored.GetAccessToken() != want {
+			if stored := p.Host().Token(sdktest.Connection, ""); stored.AccessToken != want {
 				t.Errorf("stored is %v, want %q", stored, want)
 			}
 		})
@@ -164,7 +162,7 @@ func TestNoHostServices(t *testing.T) {
 	}
 	defer server.Close()
 	stream := &recorder{ctx: t.Context()}
-	if err := server.Execute(&pluginv1.ExecuteRequest{Action: "token"}, stream); err != nil {
+	if err := server.Service().Execute(&pluginv1.ExecuteRequest{Action: "token"}, stream); err != nil {
 		t.Fatal(err)
 	}
 	failure := stream.events[0].GetFailed()

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"testing"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 	"github.com/flowrun/flowrun/sdk"
 	"github.com/flowrun/flowrun/sdk/sdktest"
 )
@@ -150,7 +149,7 @@ func openCarrier(t *testing.T, plugin *sdk.Plugin, base string, more map[string]
 		config[name] = value
 	}
 	p := sdktest.Open(t, plugin, config)
-	p.Host().SetToken(sdktest.Connection, "", &pluginv1.Token{Id: "1", AccessToken: hostCanary})
+	p.Host().SetToken(sdktest.Connection, "", sdk.Token{ID: "1", AccessToken: hostCanary})
 	return p
 }
 
@@ -170,10 +169,10 @@ func TestIssue12_06_ACredentialGoesToItsOriginOnly(t *testing.T) {
 	}
 	for name, target := range foreign {
 		p := openCarrier(t, carrier(target), home.url, nil)
-		for _, action := range p.Describe().GetActions() {
-			err := p.Call(action.GetName(), nil).Err
+		for _, action := range p.Describe().Actions {
+			err := p.Call(action.Name, nil).Err
 			if err == nil || err.Code != sdk.CodeInvalid || err.Applied != sdk.NotApplied || strings.Contains(err.Message+err.Hint, "canary") {
-				t.Errorf("%s, %s: %+v", name, action.GetName(), err)
+				t.Errorf("%s, %s: %+v", name, action.Name, err)
 			}
 		}
 	}
@@ -197,9 +196,9 @@ func TestIssue12_06_ACredentialGoesToItsOriginOnly(t *testing.T) {
 	} {
 		before, _ := c.to.requests()
 		p := openCarrier(t, carrier(c.target, c.parts...), home.url, c.config)
-		for _, action := range p.Describe().GetActions() {
-			if err := p.Call(action.GetName(), nil).Err; err != nil {
-				t.Errorf("%s, %s: %v", name, action.GetName(), err)
+		for _, action := range p.Describe().Actions {
+			if err := p.Call(action.Name, nil).Err; err != nil {
+				t.Errorf("%s, %s: %v", name, action.Name, err)
 			}
 		}
 		all, with := c.to.requests()

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 )
@@ -131,10 +129,6 @@ func (p *Plugin) finish() {
 	}
 }
 
-func (p *Plugin) hasLimiter(name string) bool {
-	return slices.ContainsFunc(p.limiters, func(l *pluginv1.Limiter) bool { return l.Name == name })
-}
-
 // ValidateConfig adds a check of the config that tags cannot say. It runs on
 // Connect and must not use the network.
 func ValidateConfig[C any](fn func(config C) []Problem) Part {
@@ -230,42 +224,4 @@ func Env(names ...string) Part {
 // UsesState declares that the plugin keeps state in the host.
 func UsesState() Part {
 	return partFunc(func(p *Plugin) { p.grants.State = true })
-}
-
-// LimitOption is an option of Limit.
-type LimitOption func(*pluginv1.Limiter)
-
-// Limit declares a rate limit of the service. The engine keeps it for all runs
-// and asks it before each call; a plugin never waits.
-func Limit(name string, requests int, window time.Duration, opts ...LimitOption) Part {
-	return partFunc(func(p *Plugin) {
-		l := &pluginv1.Limiter{Name: name, Requests: uint32(max(requests, 0)), Window: protoDuration(window)}
-		for _, opt := range opts {
-			opt(l)
-		}
-		switch {
-		case p.hasLimiter(name):
-			p.failf("limiter %q is declared twice", name)
-		case !nameGrammar().MatchString(name):
-			p.failf("limiter name %q: use lower-case letters, digits and _", name)
-		case requests < 0 || requests > 0 && window <= 0 || requests == 0 && l.MaxConcurrent == 0:
-			p.failf("limiter %q: %d requests in %s is no limit", name, requests, window)
-		}
-		p.limiters = append(p.limiters, l)
-	})
-}
-
-// FixedWindow says that the service counts anew in each window, so that all
-// requests of a window may be sent at once. Without it they are spread evenly.
-func FixedWindow() LimitOption { return func(l *pluginv1.Limiter) { l.FixedWindow = true } }
-
-// Scope names the config fields whose values share one bucket. The default is
-// base_url.
-func Scope(fields ...string) LimitOption {
-	return func(l *pluginv1.Limiter) { l.Scope = append(l.Scope, fields...) }
-}
-
-// MaxConcurrent bounds how many calls may be open at the same time.
-func MaxConcurrent(n int) LimitOption {
-	return func(l *pluginv1.Limiter) { l.MaxConcurrent = uint32(max(n, 0)) }
 }

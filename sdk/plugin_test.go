@@ -41,7 +41,7 @@ func TestBrokenStreamEndsTheCall(t *testing.T) {
 	defer server.Close()
 	stream := &recorder{ctx: t.Context(), broken: true}
 	request := &pluginv1.ExecuteRequest{Action: "do", Input: &pluginv1.Value{Json: []byte(`{"what":"panic"}`)}}
-	if err := server.Execute(request, stream); err == nil || len(stream.events) != 2 {
+	if err := server.Service().Execute(request, stream); err == nil || len(stream.events) != 2 {
 		t.Errorf("%v after %d events", err, len(stream.events))
 	}
 }
@@ -53,7 +53,7 @@ func TestMessageLimit(t *testing.T) {
 	}
 	defer server.Close()
 	stream := &recorder{ctx: t.Context()}
-	if err := server.Execute(&pluginv1.ExecuteRequest{Action: "do", Input: &pluginv1.Value{Json: []byte(`{"what":"large"}`)}}, stream); err != nil {
+	if err := server.Service().Execute(&pluginv1.ExecuteRequest{Action: "do", Input: &pluginv1.Value{Json: []byte(`{"what":"large"}`)}}, stream); err != nil {
 		t.Fatal(err)
 	}
 	if completed := stream.events[0].GetCompleted(); len(completed.GetOutput().GetJson()) < 9<<20 {
@@ -102,6 +102,16 @@ func TestNewFindsMistakes(t *testing.T) {
 	}
 }
 
+// wireDescription is what a host gets.
+func wireDescription(t *testing.T, p *sdktest.Plugin) *pluginv1.DescribeResponse {
+	t.Helper()
+	described, err := pluginv1.NewPluginClient(p.Conn()).Describe(t.Context(), &pluginv1.DescribeRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return described
+}
+
 func TestDescribe(t *testing.T) {
 	type pageIn struct {
 		From   time.Time `json:"from"`
@@ -118,7 +128,7 @@ func TestDescribe(t *testing.T) {
 				sdk.Example("a day", map[string]any{"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"}, []string{"x"}), sdk.Output(json.RawMessage(`{"type": "array"}`))),
 		), nil)
 	}
-	described := open().Describe()
+	described := wireDescription(t, open())
 	const want = `name:"p" version:"1.0.0"`
 	text := strings.Join(strings.Fields(described.String()), " ")
 	for _, part := range []string{
@@ -133,7 +143,7 @@ func TestDescribe(t *testing.T) {
 	if strings.Contains(string(described.GetConfigSchema()), `"required"`) {
 		t.Errorf("base_url has a default and is required: %s", described.GetConfigSchema())
 	}
-	if again := open().Describe().String(); strings.Join(strings.Fields(again), " ") != text {
+	if again := wireDescription(t, open()).String(); strings.Join(strings.Fields(again), " ") != text {
 		t.Error("the same plugin describes itself in another way")
 	}
 }

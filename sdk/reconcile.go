@@ -8,7 +8,7 @@ import (
 
 // Reconcile answers "did it happen?". Without ReconcileWith, and whenever the
 // question itself fails, the answer is unknown with a note.
-func (s *Server) Reconcile(ctx context.Context, request *pluginv1.ReconcileRequest) (*pluginv1.ReconcileResponse, error) {
+func (s *service) Reconcile(ctx context.Context, request *pluginv1.ReconcileRequest) (*pluginv1.ReconcileResponse, error) {
 	a := s.plugin.action(request.GetAction())
 	if a == nil || a.reconcile == nil {
 		return &pluginv1.ReconcileResponse{Note: "the plugin cannot tell"}, nil
@@ -25,7 +25,7 @@ func (s *Server) Reconcile(ctx context.Context, request *pluginv1.ReconcileReque
 	if refused := firstError(problems); refused != nil {
 		return &pluginv1.ReconcileResponse{Note: c.masks.now().text(refused.Message)}, nil
 	}
-	return c.reconcile(input, s.options.MessageLimit), nil
+	return c.reconcile(input, s.limit), nil
 }
 
 func (c *core) reconcile(input any, limit int) (response *pluginv1.ReconcileResponse) {

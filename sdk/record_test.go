@@ -58,7 +58,7 @@ func TestARecordIsPassedOnWithTheSchemaOfItsType(t *testing.T) {
 	t.Cleanup(service.Close)
 	p := sdktest.Open(t, cities(), map[string]any{"base_url": service.URL})
 	want := `{"type":"object","properties":{"name":{"type":"string","description":"Name."},"mayor":{"type":["string","null"],"description":"Mayor."}},"required":["name"]}`
-	if got := string(p.Action("get").GetOutputSchema()); got != want {
+	if got := string(p.Action("get").Output); got != want {
 		t.Errorf("the output's schema is %s, want %s", got, want)
 	}
 	if r := p.Call("get", cityInput{"Bonn"}); string(r.Output) != `{"name":"Bonn","rivers":["Rhine"]}` {

@@ -11,7 +11,6 @@ import (
 	goplugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 	"github.com/flowrun/flowrun/proto/handshake"
 )
 
@@ -148,7 +147,7 @@ type grpcPlugin struct {
 }
 
 func (g *grpcPlugin) GRPCServer(_ *goplugin.GRPCBroker, s *grpc.Server) error {
-	pluginv1.RegisterPluginServer(s, g.server)
+	g.server.Register(s)
 	return nil
 }
 

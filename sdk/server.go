@@ -18,19 +18,13 @@ import (
 
 // ServerOptions is what a process gives to the server of a plugin.
 type ServerOptions struct {
-	Now          func() time.Time    // nil = time.Now
-	Host         pluginv1.HostClient // nil = State and Token are unsupported
-	MessageLimit int                 // bytes of one event, 0 = handshake.DefaultMessageLimit
+	Now          func() time.Time         // nil = time.Now
+	Host         grpc.ClientConnInterface // where the host's service is; nil = State and Token are unsupported
+	MessageLimit int                      // bytes of one event, 0 = handshake.DefaultMessageLimit
 }
 
 // Server serves a plugin's calls. It is safe for concurrent use.
-type Server struct {
-	pluginv1.UnimplementedPluginServer
-
-	plugin      *Plugin
-	options     ServerOptions
-	connections connections
-}
+type Server struct{ service *service }
 
 // NewServer returns the gRPC service of a plugin, for harnesses and for
 // processes that serve it in another way than Serve. It fails with p.Err.
@@ -38,25 +32,43 @@ func NewServer(p *Plugin, options ServerOptions) (*Server, error) {
 	if err := p.Err(); err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", p.name, err)
 	}
-	if options.Now == nil {
-		options.Now = time.Now
+	s := &service{plugin: p, now: options.Now, limit: options.MessageLimit}
+	if s.now == nil {
+		s.now = time.Now
 	}
-	if options.MessageLimit <= 0 {
-		options.MessageLimit = handshake.DefaultMessageLimit
+	if s.limit <= 0 {
+		s.limit = handshake.DefaultMessageLimit
 	}
-	return &Server{plugin: p, options: options}, nil
+	if options.Host != nil {
+		s.host = pluginv1.NewHostClient(options.Host)
+	}
+	return &Server{service: s}, nil
 }
 
+// Register adds the plugin's calls to a gRPC server, before that serves.
+func (s *Server) Register(at grpc.ServiceRegistrar) { pluginv1.RegisterPluginServer(at, s.service) }
+
 // Close drops the idle network connections of all connections.
-func (s *Server) Close() { s.connections.closeAll() }
+func (s *Server) Close() { s.service.connections.closeAll() }
+
+// service answers the calls of plugin.proto.
+type service struct {
+	pluginv1.UnimplementedPluginServer
+
+	plugin      *Plugin
+	now         func() time.Time
+	host        pluginv1.HostClient // nil = there is none
+	limit       int                 // bytes of one event
+	connections connections
+}
 
 // Describe is pure: it needs no config and no network.
-func (s *Server) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
+func (s *service) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
 	return s.plugin.describe(), nil
 }
 
 // Validate checks a step's input without sending anything.
-func (s *Server) Validate(_ context.Context, request *pluginv1.ValidateRequest) (response *pluginv1.ValidateResponse, err error) {
+func (s *service) Validate(_ context.Context, request *pluginv1.ValidateRequest) (response *pluginv1.ValidateResponse, err error) {
 	a := s.plugin.action(request.GetAction())
 	if a == nil {
 		return &pluginv1.ValidateResponse{Diagnostics: protoDiagnostics([]Problem{s.noAction(request.GetAction())})}, nil
@@ -78,7 +90,7 @@ func (s *Server) Validate(_ context.Context, request *pluginv1.ValidateRequest) 
 	return response, nil
 }
 
-func (s *Server) noAction(name string) Problem {
+func (s *service) noAction(name string) Problem {
 	var names []string
 	for _, a := range s.plugin.actions {
 		names = append(names, a.name)
@@ -90,7 +102,7 @@ func (s *Server) noAction(name string) Problem {
 
 // Connect opens or replaces a named connection. The same config hash again
 // changes nothing.
-func (s *Server) Connect(_ context.Context, request *pluginv1.ConnectRequest) (response *pluginv1.ConnectResponse, err error) {
+func (s *service) Connect(_ context.Context, request *pluginv1.ConnectRequest) (response *pluginv1.ConnectResponse, err error) {
 	defer onPanic(func(text, _ string) {
 		response, err = nil, status.Errorf(codes.Internal, "connect: %s", text)
 	})
@@ -107,7 +119,7 @@ func (s *Server) Connect(_ context.Context, request *pluginv1.ConnectRequest) (r
 
 // connection returns an open connection. A plugin whose config needs nothing
 // works without Connect.
-func (s *Server) connection(name string) (conn *connection, refused *Error) {
+func (s *service) connection(name string) (conn *connection, refused *Error) {
 	defer onPanic(func(text, _ string) {
 		conn, refused = nil, &Error{Code: CodeInternal, Applied: NotApplied, Message: "open the connection: the plugin panicked: " + text}
 	})
@@ -129,7 +141,7 @@ func (s *Server) connection(name string) (conn *connection, refused *Error) {
 
 // CheckConnection tries a connection as the author says, or only that it is
 // open.
-func (s *Server) CheckConnection(ctx context.Context, request *pluginv1.CheckConnectionRequest) (*pluginv1.CheckConnectionResponse, error) {
+func (s *service) CheckConnection(ctx context.Context, request *pluginv1.CheckConnectionRequest) (*pluginv1.CheckConnectionResponse, error) {
 	c := s.newCore(ctx, nil, nil)
 	conn, refused := s.connection(request.GetConnection())
 	if refused != nil {
@@ -161,14 +173,14 @@ func (p *Plugin) tryConnection(c *core) (account string, failure *Error) {
 	return account, nil
 }
 
-func (s *Server) newCore(ctx context.Context, a *action, run *pluginv1.RunContext) *core {
+func (s *service) newCore(ctx context.Context, a *action, run *pluginv1.RunContext) *core {
 	callID := ""
 	if named := metadata.ValueFromIncomingContext(ctx, handshake.CallKey); len(named) == 1 {
 		callID = named[0]
 	}
 	return &core{
-		ctx: ctx, plugin: s.plugin, action: a, run: runInfo(run), callID: callID, now: s.options.Now,
-		services: hostServices{client: s.options.Host}, conn: &connection{},
+		ctx: ctx, plugin: s.plugin, action: a, run: runInfo(run), callID: callID, now: s.now,
+		services: hostServices{client: s.host}, conn: &connection{},
 	}
 }
 
@@ -196,7 +208,7 @@ func isAddress(secret string) bool {
 
 // Execute runs one attempt of one page. It always ends the stream with exactly
 // one terminal event; its gRPC status is for the transport only.
-func (s *Server) Execute(request *pluginv1.ExecuteRequest, stream grpc.ServerStreamingServer[pluginv1.ExecuteEvent]) error {
+func (s *service) Execute(request *pluginv1.ExecuteRequest, stream grpc.ServerStreamingServer[pluginv1.ExecuteEvent]) error {
 	a := s.plugin.action(request.GetAction())
 	c := s.newCore(stream.Context(), a, request.GetRun())
 	c.events = &eventStream{send: stream.Send}

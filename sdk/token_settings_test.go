@@ -8,9 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/types/known/timestamppb"
-
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 	"github.com/flowrun/flowrun/sdk"
 	"github.com/flowrun/flowrun/sdk/sdktest"
 )
@@ -71,7 +68,7 @@ func TestAccessTokenComesFromTheSettingOrFromTheHost(t *testing.T) {
 	}
 	config = map[string]any{"base_url": "https://example.com", "token_from": map[string]any{"connection": "login"}}
 	p := sdktest.Open(t, tokenUser(), config)
-	p.Host().SetToken(sdktest.Connection, "", &pluginv1.Token{Id: "1", AccessToken: "from-host"})
+	p.Host().SetToken(sdktest.Connection, "", sdk.Token{ID: "1", AccessToken: "from-host"})
 	if got := text(t, p.Call("access", nil)); got != "FROM-HOST" {
 		t.Errorf("token_from: %q", got)
 	}
@@ -95,18 +92,18 @@ func TestForcedTokenReplacesOneThatIsValid(t *testing.T) {
 		}
 	}
 	stored("none")
-	for _, expires := range []*timestamppb.Timestamp{nil, timestamppb.New(time.Now().Add(time.Hour))} {
-		p.Host().SetToken(sdktest.Connection, "", &pluginv1.Token{Id: "1", AccessToken: "first-token", RefreshToken: "refresh-one", ExpiresAt: expires})
+	for _, expires := range []time.Time{{}, time.Now().Add(time.Hour)} {
+		p.Host().SetToken(sdktest.Connection, "", sdk.Token{ID: "1", AccessToken: "first-token", RefreshToken: "refresh-one", ExpiresAt: expires})
 		text(t, p.Call("token", map[string]any{"fresh": "unused-token"}))
-		if got := p.Host().Token(sdktest.Connection, "").GetAccessToken(); got != "first-token" {
+		if got := p.Host().Token(sdktest.Connection, "").AccessToken; got != "first-token" {
 			t.Errorf("a valid token was replaced by %q", got)
 		}
 		text(t, p.Call("token", map[string]any{"fresh": "second-token", "force": true}))
-		if got := p.Host().Token(sdktest.Connection, ""); got.GetAccessToken() != "second-token" || got.GetRefreshToken() != "refresh-one" {
+		if got := p.Host().Token(sdktest.Connection, ""); got.AccessToken != "second-token" || got.RefreshToken != "refresh-one" {
 			t.Errorf("after a forced refresh: %v", got)
 		}
 		text(t, p.Call("token", map[string]any{"fresh": "third-token", "force": true, "replace": true}))
-		if got := p.Host().Token(sdktest.Connection, ""); got.GetAccessToken() != "third-token" || got.GetRefreshToken() != "" {
+		if got := p.Host().Token(sdktest.Connection, ""); got.AccessToken != "third-token" || got.RefreshToken != "" {
 			t.Errorf("after a login: %v", got)
 		}
 	}

@@ -366,3 +366,23 @@ func TestAnExcerptEndsBeforeASecretThatIsCut(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestIssue15_CheckOutputReadsNumbersAsJSONSchemaDoes(t *testing.T) {
+	count := func(*Call[struct{}], NoInput) (map[string]int, error) { return nil, nil }
+	p := New("p", "1", "", Read("count", "", count))
+	for document, want := range map[string]string{
+		`{"a":3320}`: "", `{"a":3320.0}`: "", `{"a":3.32e3}`: "", `{"a":-0.0}`: "",
+		`{"a":3320.5}`: "/a must be an integer, is 3320.5", `{"a":"x"}`: "/a must be an integer, is the text", `{"a":`: " is no JSON",
+	} {
+		got := ""
+		for _, problem := range p.CheckOutput("count", Value(document)) {
+			got += problem.Pointer + " " + problem.Summary
+		}
+		if (want == "") != (got == "") || !strings.HasPrefix(got, want) {
+			t.Errorf("%s: want %q, got %q", document, want, got)
+		}
+	}
+	if got := p.CheckOutput("cuont", nil); len(got) != 1 {
+		t.Errorf("an action that is not there: %v", got)
+	}
+}

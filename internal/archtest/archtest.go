@@ -181,7 +181,7 @@ func soleImporters() map[string][]string {
 		"google.golang.org/grpc":              {"engine/pluginhost", "engine/conformance", "sdk", "proto"},
 		"github.com/hashicorp/go-plugin":      {"engine/pluginhost", "engine/conformance", "sdk"},
 		"github.com/santhosh-tekuri":          {"engine/schema"},
-		"github.com/google/jsonschema-go":     {"sdk"},
+		"github.com/google/jsonschema-go":     {},
 		"go.temporal.io/sdk":                  {"engine/temporal"},
 		"github.com/rogpeppe/go-internal":     {},
 		"github.com/google/go-cmp":            {"engine/enginetest", "engine/storetest"},

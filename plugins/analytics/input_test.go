@@ -18,7 +18,7 @@ func inputDoc(t *testing.T) string {
 	t.Helper()
 	p, _ := open(t)
 	a := p.Action("aggregate")
-	return a.GetDoc() + string(a.GetInputSchema()) + string(a.GetOutputSchema())
+	return a.Doc + string(a.Input) + string(a.Output)
 }
 
 // documented checks that a note stands in aggregate's documentation.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/flowrun/flowrun/internal/simkit"
 	"github.com/flowrun/flowrun/plugins/analytics/analyticssim"
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 	"github.com/flowrun/flowrun/sdk"
 	"github.com/flowrun/flowrun/sdk/sdktest"
 )
@@ -152,10 +151,10 @@ func TestPluginIsSound(t *testing.T) {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, a := range sdktest.Serve(t, New()).Describe().GetActions() {
-		names = append(names, a.GetName())
-		if len(a.GetExamples()) == 0 || len(a.GetFaults()) < 3 || a.GetDoc() == "" || a.GetEffect().String() != "EFFECT_READ" || a.GetDefaultTimeout() == nil {
-			t.Errorf("action %s lacks examples, faults, doc, time limit or the effect read", a.GetName())
+	for _, a := range sdktest.Serve(t, New()).Describe().Actions {
+		names = append(names, a.Name)
+		if len(a.Examples) == 0 || len(a.Faults) < 3 || a.Doc == "" || a.Effect != "read" || a.Timeout == 0 {
+			t.Errorf("action %s lacks examples, faults, doc, time limit or the effect read", a.Name)
 		}
 	}
 	if diff := cmp.Diff([]string{"aggregate", "current_visitors"}, names); diff != "" {
@@ -165,16 +164,16 @@ func TestPluginIsSound(t *testing.T) {
 
 func TestExamplesWork(t *testing.T) {
 	p, _ := open(t)
-	for _, a := range p.Describe().GetActions() {
-		for _, e := range a.GetExamples() {
+	for _, a := range p.Describe().Actions {
+		for _, e := range a.Examples {
 			var input in
-			if err := json.Unmarshal(e.GetInput(), &input); err != nil {
+			if err := json.Unmarshal(e.Input, &input); err != nil {
 				t.Fatal(err)
 			}
-			if problems := p.Validate(a.GetName(), input); len(problems) != 0 {
-				t.Errorf("%s, %s: %v", a.GetName(), e.GetName(), problems)
+			if problems := p.Validate(a.Name, input); len(problems) != 0 {
+				t.Errorf("%s, %s: %v", a.Name, e.Name, problems)
 			}
-			output(t, p.Call(a.GetName(), input))
+			output(t, p.Call(a.Name, input))
 		}
 	}
 }
@@ -239,7 +238,7 @@ func TestN02_MissingTokenIsRefusedBeforeSending(t *testing.T) {
 
 func TestN02_TokenOfAnotherConnection(t *testing.T) {
 	p, sim := open(t)
-	p.Host().SetToken("from", "", &pluginv1.Token{Id: "1", AccessToken: apiToken})
+	p.Host().SetToken("from", "", sdk.Token{ID: "1", AccessToken: apiToken})
 	srv := httptest.NewServer(sim)
 	t.Cleanup(srv.Close)
 	if problems := p.Connect("from", in{"base_url": srv.URL, "token_from": in{"connection": "login"}}); len(problems) != 0 {
@@ -350,7 +349,7 @@ func TestN43_ErrorsOfAnyShape(t *testing.T) {
 
 func TestN44_NoLimiterButRetryAfterIsHonoured(t *testing.T) {
 	p, sim := open(t)
-	if l := p.Describe().GetLimiters(); len(l) != 0 {
+	if l := p.Describe().Limiters; len(l) != 0 {
 		t.Errorf("limiters %v: the document shows none", l)
 	}
 	answer(t, sim, simkit.Fault{Status: 429, RetryAfter: "17"})
@@ -364,7 +363,7 @@ func TestN44_NoLimiterButRetryAfterIsHonoured(t *testing.T) {
 }
 
 func TestN45_NoListActions(t *testing.T) {
-	if actions := sdktest.Serve(t, New()).Describe().GetActions(); len(actions) != 2 {
+	if actions := sdktest.Serve(t, New()).Describe().Actions; len(actions) != 2 {
 		t.Errorf("%d actions, the document shows two endpoints", len(actions))
 	}
 }

@@ -131,7 +131,7 @@ func TestN42_TruncatedAt150(t *testing.T) {
 		}
 	}
 	p, _ := open(t)
-	if schema := string(p.Action("current_visitors").GetOutputSchema()); !strings.Contains(schema, "Their sum may be below total.") {
+	if schema := string(p.Action("current_visitors").Output); !strings.Contains(schema, "Their sum may be below total.") {
 		t.Errorf("schema %s", schema)
 	}
 }

@@ -14,26 +14,26 @@ import (
 
 // effects are those of the table of actions.
 var effects = map[string]string{
-	"device_start": "EFFECT_IDEMPOTENT", "device_poll": "EFFECT_IDEMPOTENT", "device_wait": "EFFECT_IDEMPOTENT",
-	"token": "EFFECT_READ", "refresh": "EFFECT_IDEMPOTENT", "revoke": "EFFECT_IDEMPOTENT", "status": "EFFECT_READ",
-	"resource_get": "EFFECT_READ", "deployments_list": "EFFECT_READ", "scim_users_list": "EFFECT_READ",
+	"device_start": "idempotent", "device_poll": "idempotent", "device_wait": "idempotent",
+	"token": "read", "refresh": "idempotent", "revoke": "idempotent", "status": "read",
+	"resource_get": "read", "deployments_list": "read", "scim_users_list": "read",
 }
 
 func TestPluginIsSound(t *testing.T) {
 	if err := New().Err(); err != nil {
 		t.Fatal(err)
 	}
-	for _, a := range sdktest.Serve(t, New()).Describe().GetActions() {
-		if len(a.GetExamples()) == 0 || len(a.GetFaults()) < 3 || a.GetDoc() == "" {
-			t.Errorf("action %s lacks examples, faults or doc", a.GetName())
+	for _, a := range sdktest.Serve(t, New()).Describe().Actions {
+		if len(a.Examples) == 0 || len(a.Faults) < 3 || a.Doc == "" {
+			t.Errorf("action %s lacks examples, faults or doc", a.Name)
 		}
 	}
 }
 
 func TestA59_TenActionsAndNoMore(t *testing.T) {
 	got := map[string]string{}
-	for _, a := range sdktest.Serve(t, New()).Describe().GetActions() {
-		got[a.GetName()] = a.GetEffect().String()
+	for _, a := range sdktest.Serve(t, New()).Describe().Actions {
+		got[a.Name] = a.Effect
 	}
 	if diff := cmp.Diff(effects, got); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)
@@ -55,7 +55,7 @@ func TestInputsAndOutputsAreThoseOfTheTable(t *testing.T) {
 		"scim_users_list":  {"count scim_scheme start_index", "next_cursor response total users"},
 	} {
 		a := p.Action(action)
-		got := [2]string{names(t, a.GetInputSchema()), names(t, a.GetOutputSchema())}
+		got := [2]string{names(t, a.Input), names(t, a.Output)}
 		if got != want {
 			t.Errorf("%s has %v, want %v", action, got, want)
 		}
@@ -269,7 +269,7 @@ func TestCheckConnection(t *testing.T) {
 	}
 	w.reconnect(in{"issuer": nil, "auth_url": "{url}"})
 	w.reconnect(in{"client_id": nil, "auth_url": nil})
-	w.Host().SetToken(sdktest.Connection, "", nil)
+	w.Host().SetToken(sdktest.Connection, "", sdk.Token{})
 	if _, e := w.CheckConnection(); e == nil || e.Code != sdk.CodeInvalid {
 		t.Errorf("without any credential: %v", e)
 	}
@@ -278,14 +278,14 @@ func TestCheckConnection(t *testing.T) {
 func TestExamplesWork(t *testing.T) {
 	w := open(t, authsim.Options{}, in{"allow_hosts": []string{"api.example.com"}})
 	w.login()
-	for _, a := range w.Describe().GetActions() {
-		for _, e := range a.GetExamples() {
+	for _, a := range w.Describe().Actions {
+		for _, e := range a.Examples {
 			var input in
-			if err := json.Unmarshal(e.GetInput(), &input); err != nil {
+			if err := json.Unmarshal(e.Input, &input); err != nil {
 				t.Fatal(err)
 			}
-			if problems := w.Validate(a.GetName(), input); len(problems) != 0 {
-				t.Errorf("%s, %s: %v", a.GetName(), e.GetName(), problems)
+			if problems := w.Validate(a.Name, input); len(problems) != 0 {
+				t.Errorf("%s, %s: %v", a.Name, e.Name, problems)
 			}
 		}
 	}

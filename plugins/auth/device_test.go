@@ -277,7 +277,7 @@ func TestA15_GrantedOnce(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
-	if w.count("/token") != 1 || w.stored().GetAccessToken() == "" || w.stored().GetRefreshToken() == "" || w.Host().OpenLeases() != 0 {
+	if w.count("/token") != 1 || w.stored().AccessToken == "" || w.stored().RefreshToken == "" || w.Host().OpenLeases() != 0 {
 		t.Errorf("%d polls, stored %v", w.count("/token"), w.stored())
 	}
 }
@@ -310,8 +310,7 @@ func TestA15_ATokenStoredBeforeACrashIsAdopted(t *testing.T) {
 	w.clock.pass(5 * time.Second)
 	w.fault(simkit.Fault{Path: "/token", Drop: simkit.DropAfter}) // stands for the crash: the flow is in doubt
 	w.poll(flow)
-	token := w.stored()
-	if token != nil {
+	if w.hasToken() {
 		t.Fatal("there is a token")
 	}
 	stored, _ := w.storedGrant(flow)
@@ -329,7 +328,7 @@ func TestA16_Denied(t *testing.T) {
 	_ = w.sim.Deny(flow["user_code"].(string))
 	w.clock.pass(5 * time.Second)
 	e := fails(t, w.Call("device_wait", in{"flow_id": flow["flow_id"], "restart": 3}), sdk.CodeDenied, "access_denied")
-	if e.Applied != sdk.NotApplied || w.stored() != nil {
+	if e.Applied != sdk.NotApplied || w.hasToken() {
 		t.Errorf("got %+v", e)
 	}
 	w.clock.pass(time.Minute)

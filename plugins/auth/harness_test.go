@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/internal/simkit"
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 
 	"github.com/flowrun/flowrun/plugins/auth/authsim"
 	"github.com/flowrun/flowrun/sdk"
@@ -264,13 +263,15 @@ func (w *world) login() in {
 	return out
 }
 
-func (w *world) stored() *pluginv1.Token { return w.Host().Token(sdktest.Connection, "") }
+func (w *world) stored() sdk.Token { return w.Host().Token(sdktest.Connection, "") }
+
+func (w *world) hasToken() bool { return w.stored().AccessToken != "" }
 
 // expire makes the stored access token look run out.
 func (w *world) expire() {
 	w.t.Helper()
 	token := w.stored()
-	token.ExpiresAt.Seconds = time.Now().Add(-time.Minute).Unix()
+	token.ExpiresAt = time.Now().Add(-time.Minute)
 	w.Host().SetToken(sdktest.Connection, "", token)
 }
 

@@ -42,7 +42,7 @@ func TestA47_KindOfCredentialFixesTheScheme(t *testing.T) {
 	})
 	t.Run("A-48 the login as Bearer", func(t *testing.T) {
 		output(t, w.Call("deployments_list", in{"credential": "oauth"}))
-		if got := w.last().header.Get("Authorization"); got != "Bearer "+w.stored().GetAccessToken() {
+		if got := w.last().header.Get("Authorization"); got != "Bearer "+w.stored().AccessToken {
 			t.Errorf("sent %q", got)
 		}
 		w.refuses("/credential", "", "deployments_list", in{"credential": "bearer"})
@@ -160,8 +160,8 @@ func TestA56_AllPages(t *testing.T) {
 	if out := output(t, w.Call("scim_users_list", in{"start_index": 500})); len(out["users"].([]any)) != 0 || out["next_cursor"] != nil || out["total"] != 120.0 {
 		t.Errorf("behind the end: %v", out)
 	}
-	paging := w.Action("scim_users_list").GetPaging()
-	if paging.GetCursorField() != "start_index" || paging.GetItemsField() != "users" || paging.GetNextField() != "next_cursor" {
+	paging := w.Action("scim_users_list").Paging
+	if paging.Cursor != "start_index" || paging.Items != "users" || paging.Next != "next_cursor" {
 		t.Errorf("paging %v", paging)
 	}
 }
@@ -285,7 +285,7 @@ func TestA58_ErrorBodiesAsFarAsTheyCanBeRead(t *testing.T) {
 
 func TestA61_NoLimitIsDeclared(t *testing.T) {
 	w := open(t, authsim.Options{Requests: 1, Window: 30 * time.Second}, nil)
-	if limits := w.Describe().GetLimiters(); len(limits) != 0 {
+	if limits := w.Describe().Limiters; len(limits) != 0 {
 		t.Errorf("limiters %v", limits)
 	}
 	output(t, w.Call("deployments_list", nil))
@@ -320,7 +320,7 @@ func TestA52_NoCredentialIsShown(t *testing.T) {
 		w := open(t, authsim.Options{ClientSecret: "canary-client-secret", APIKey: "canary-api-key", SCIMToken: "canary-scim-token"}, canaries())
 		w.login()
 		flow := w.start()
-		access, refresh := w.stored().GetAccessToken(), w.stored().GetRefreshToken()
+		access, refresh := w.stored().AccessToken, w.stored().RefreshToken
 		w.clock.pass(5 * time.Second)
 		w.answer(status, fmt.Sprintf(echo, access+" "+refresh), "X-Request-Id", "canary-api-key", "Location", w.url+"/?token="+access)
 		results := map[string]sdktest.Result{

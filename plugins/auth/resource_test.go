@@ -22,7 +22,7 @@ func TestA43_TokenInTheHeader(t *testing.T) {
 			t.Errorf("got %v", out)
 		}
 		got := w.last()
-		if got.method != "GET" || got.query != "x=1&y=%20" || got.header.Get("Authorization") != "Bearer "+w.stored().GetAccessToken() {
+		if got.method != "GET" || got.query != "x=1&y=%20" || got.header.Get("Authorization") != "Bearer "+w.stored().AccessToken {
 			t.Errorf("sent %+v", got)
 		}
 	}
@@ -51,7 +51,7 @@ func TestA44_TokenInTheQuery(t *testing.T) {
 	w := open(t, authsim.Options{}, nil)
 	w.login()
 	output(t, w.Call("resource_get", in{"url": w.url + "/resource/me?x=1", "token_in": "query"}))
-	token := w.stored().GetAccessToken()
+	token := w.stored().AccessToken
 	if got := w.last(); got.query != "x=1&access_token="+token || got.header.Get("Authorization") != "" {
 		t.Errorf("sent %+v", got)
 	}

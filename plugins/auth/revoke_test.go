@@ -58,12 +58,12 @@ func TestIssue12_08_ALogoutEndsBothTokens(t *testing.T) {
 				t.Errorf("asked for %s, want %s", asked, tt.asked)
 			}
 			if tt.fails != 0 {
-				if r.Err == nil || r.Err.Code != tt.fails || w.stored() == nil {
+				if r.Err == nil || r.Err.Code != tt.fails || !w.hasToken() {
 					t.Errorf("got %+v, stored %v", r.Err, w.stored())
 				}
 				return
 			}
-			if out := output(t, r); out["revoked"] != true || w.stored() != nil {
+			if out := output(t, r); out["revoked"] != true || w.hasToken() {
 				t.Errorf("got %v, stored %v", out, w.stored())
 			}
 			if said := logged(r); (tt.warns != "") != strings.Contains(said, "can't revoke") || !strings.Contains(said, tt.warns) {

@@ -7,13 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/types/known/timestamppb"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/internal/simkit"
 	"github.com/flowrun/flowrun/plugins/auth/authsim"
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 	"github.com/flowrun/flowrun/sdk"
 	"github.com/flowrun/flowrun/sdk/sdktest"
 )
@@ -27,11 +24,11 @@ func quote(text string) string {
 }
 
 // storedGrant is a token as the plugin stores it for a flow.
-func (w *world) storedGrant(flow in) (*pluginv1.Token, error) {
+func (w *world) storedGrant(flow in) (sdk.Token, error) {
 	extra, err := json.Marshal(in{"scopes": scopes, "asked": scopes, "flow": flow["flow_id"]})
-	return &pluginv1.Token{
-		Id: "stored", AccessToken: "at-stored-canary", TokenType: "Bearer", RefreshToken: "rt-stored-canary",
-		ExpiresAt: timestamppb.New(time.Now().Add(time.Hour)), Extra: extra,
+	return sdk.Token{
+		ID: "stored", AccessToken: "at-stored-canary", TokenType: "Bearer", RefreshToken: "rt-stored-canary",
+		ExpiresAt: time.Now().Add(time.Hour), Extra: extra,
 	}, err
 }
 
@@ -40,19 +37,19 @@ func TestA28_TokenIsASecretOutput(t *testing.T) {
 	w.login()
 	r := w.Call("token", nil)
 	out := output(t, r)
-	if out["token"] != w.stored().GetAccessToken() || out["token_type"] != "Bearer" || out["refreshed"] != false {
+	if out["token"] != w.stored().AccessToken || out["token_type"] != "Bearer" || out["refreshed"] != false {
 		t.Errorf("got %v", out)
 	}
 	if diff := cmp.Diff([]string{"/token"}, r.Sensitive); diff != "" {
 		t.Errorf("sensitive (-want +got):\n%s", diff)
 	}
 	for _, action := range []string{"device_poll", "device_wait", "refresh", "status"} {
-		if schema := string(w.Action(action).GetOutputSchema()); strings.Contains(schema, `"access_token"`) || strings.Contains(schema, `"token"`) {
+		if schema := string(w.Action(action).Output); strings.Contains(schema, `"access_token"`) || strings.Contains(schema, `"token"`) {
 			t.Errorf("%s gives a token out: %s", action, schema)
 		}
 	}
-	if w.Describe().GetTokenAction() != "token" {
-		t.Errorf("the token action is %q", w.Describe().GetTokenAction())
+	if w.Describe().TokenAction != "token" {
+		t.Errorf("the token action is %q", w.Describe().TokenAction)
 	}
 }
 
@@ -60,7 +57,7 @@ func TestA29_ExpiresAtHasAReserve(t *testing.T) {
 	for lifetime, want := range map[time.Duration]time.Duration{time.Hour: time.Hour - 30*time.Second, time.Minute: 30 * time.Second, 20 * time.Second: 10 * time.Second} {
 		w := open(t, authsim.Options{AccessTTL: lifetime}, nil)
 		w.login()
-		if got := w.stored().GetExpiresAt().AsTime(); !got.Equal(w.clock.now().Add(want)) {
+		if got := w.stored().ExpiresAt; !got.Equal(w.clock.now().Add(want)) {
 			t.Errorf("a token of %s ends after %s, want %s", lifetime, got.Sub(w.clock.now()), want)
 		}
 	}
@@ -87,7 +84,7 @@ func TestA30_WithoutARefreshToken(t *testing.T) {
 		t.Errorf("logs %+v", r.Logs)
 	}
 	fails(t, w.Call("refresh", nil), sdk.CodeUnsupported, "")
-	if out := output(t, w.Call("token", in{"min_ttl_s": 7200})); out["token"] != w.stored().GetAccessToken() {
+	if out := output(t, w.Call("token", in{"min_ttl_s": 7200})); out["token"] != w.stored().AccessToken {
 		t.Errorf("a token that can't be renewed is not used up: %v", out)
 	}
 	w.expire()
@@ -129,8 +126,8 @@ func TestA32_TokenTypeMustBeBearer(t *testing.T) {
 	for _, fine := range []string{"Bearer", "bearer", "BEARER"} {
 		w := open(t, authsim.Options{Quirks: authsim.Quirks{TokenType: fine}}, nil)
 		w.login()
-		if w.stored().GetTokenType() != "Bearer" {
-			t.Errorf("%s is stored as %s", fine, w.stored().GetTokenType())
+		if w.stored().TokenType != "Bearer" {
+			t.Errorf("%s is stored as %s", fine, w.stored().TokenType)
 		}
 	}
 	w := open(t, authsim.Options{Quirks: authsim.Quirks{TokenType: "mac"}}, nil)
@@ -138,7 +135,7 @@ func TestA32_TokenTypeMustBeBearer(t *testing.T) {
 	_ = w.sim.Approve(flow["user_code"].(string))
 	w.clock.pass(5 * time.Second)
 	fails(t, w.poll(flow), sdk.CodeUnexpectedResponse, "")
-	if w.stored() != nil {
+	if w.hasToken() {
 		t.Error("it is stored")
 	}
 	w = open(t, authsim.Options{}, nil)
@@ -177,7 +174,7 @@ func TestA34_RefreshTokenStaysUnlessANewOneComes(t *testing.T) {
 	if out := output(t, w.Call("refresh", nil)); out["expires_at"] == nil || len(out["scopes"].([]any)) != 3 {
 		t.Errorf("got %v", out)
 	}
-	if now := w.stored(); now.GetRefreshToken() != old.GetRefreshToken() || now.GetAccessToken() == old.GetAccessToken() {
+	if now := w.stored(); now.RefreshToken != old.RefreshToken || now.AccessToken == old.AccessToken {
 		t.Errorf("stored %v, before %v", now, old)
 	}
 	w = open(t, authsim.Options{Rotate: true}, nil)
@@ -185,7 +182,7 @@ func TestA34_RefreshTokenStaysUnlessANewOneComes(t *testing.T) {
 	for range 3 {
 		old = w.stored()
 		output(t, w.Call("refresh", nil))
-		if now := w.stored(); now.GetRefreshToken() == old.GetRefreshToken() {
+		if now := w.stored(); now.RefreshToken == old.RefreshToken {
 			t.Error("the rotated refresh token is not stored")
 		}
 	}
@@ -200,13 +197,13 @@ func TestA35_RefreshWithoutASecret(t *testing.T) {
 	w.reconnect(in{"client_secret": nil})
 	output(t, w.Call("refresh", nil))
 	form := w.last().form(t)
-	if len(form) != 3 || form.Get("grant_type") != "refresh_token" || form.Get("client_id") == "" || form.Get("refresh_token") != w.stored().GetRefreshToken() {
+	if len(form) != 3 || form.Get("grant_type") != "refresh_token" || form.Get("client_id") == "" || form.Get("refresh_token") != w.stored().RefreshToken {
 		t.Errorf("sent %v", form)
 	}
 	before := w.count("")
 	w.reconnect(in{"client_id": nil})
 	w.refuses("", "connection test has no client_id", "refresh", nil)
-	if w.count("") != before || w.stored() == nil {
+	if w.count("") != before || !w.hasToken() {
 		t.Error("a refused refresh sent something, or lost the token")
 	}
 }
@@ -253,7 +250,7 @@ func TestA36_AGrantThatIsGone(t *testing.T) {
 		w.login()
 		w.answer(tt.status, tt.body)
 		e := fails(t, w.Call("refresh", nil), sdk.CodeAuthRequired, tt.reason)
-		if !strings.Contains(e.Hint, "flowrun connections login test") || w.stored() != nil {
+		if !strings.Contains(e.Hint, "flowrun connections login test") || w.hasToken() {
 			t.Errorf("%d %s: %+v, stored %v", tt.status, tt.body, e, w.stored())
 		}
 		before := w.count("")
@@ -304,7 +301,7 @@ func TestA36_TroubleKeepsTheGrant(t *testing.T) {
 			tt.fault.Path = "/token"
 			w.fault(tt.fault)
 			e := fails(t, w.Call("refresh", nil), tt.code, tt.reason)
-			if w.stored().GetRefreshToken() != old.GetRefreshToken() || w.Host().OpenLeases() != 0 {
+			if w.stored().RefreshToken != old.RefreshToken || w.Host().OpenLeases() != 0 {
 				t.Errorf("stored %v", w.stored())
 			}
 			if tt.code == sdk.CodeUnexpectedResponse && e.HTTPStatus == 200 && e.Applied != sdk.AppliedUnknown {
@@ -316,7 +313,7 @@ func TestA36_TroubleKeepsTheGrant(t *testing.T) {
 }
 
 func TestA37_RevokeSendsTheTokenInTheQuery(t *testing.T) {
-	for which, field := range map[string]func(*pluginv1.Token) string{"access": (*pluginv1.Token).GetAccessToken, "refresh": (*pluginv1.Token).GetRefreshToken} {
+	for which, field := range map[string]func(sdk.Token) string{"access": func(t sdk.Token) string { return t.AccessToken }, "refresh": func(t sdk.Token) string { return t.RefreshToken }} {
 		w := open(t, authsim.Options{}, nil)
 		w.login()
 		token := field(w.stored())
@@ -328,7 +325,7 @@ func TestA37_RevokeSendsTheTokenInTheQuery(t *testing.T) {
 			got.header.Get("Content-Type") != "application/x-www-form-urlencoded" || got.header.Get("Authorization") != "" || !got.close {
 			t.Errorf("sent %+v", got)
 		}
-		if w.sim.Live() != 0 || w.stored() != nil { // A-39
+		if w.sim.Live() != 0 || w.hasToken() { // A-39
 			t.Error("something is left")
 		}
 	}
@@ -337,7 +334,7 @@ func TestA37_RevokeSendsTheTokenInTheQuery(t *testing.T) {
 func TestA37_RevokeInTheBody(t *testing.T) {
 	w := open(t, authsim.Options{Quirks: authsim.Quirks{RevokeInBodyOnly: true}}, in{"revoke_token_in": "body"})
 	w.login()
-	token := w.stored().GetAccessToken()
+	token := w.stored().AccessToken
 	output(t, w.Call("revoke", nil))
 	if got := w.last(); got.query != "" || got.form(t).Get("token") != token || w.sim.Live() != 0 {
 		t.Errorf("sent %+v", got)
@@ -348,7 +345,7 @@ func TestA37_AnAccessTokenThatHasRunOut(t *testing.T) {
 	w := open(t, authsim.Options{}, nil)
 	w.login()
 	w.expire()
-	refresh := w.stored().GetRefreshToken()
+	refresh := w.stored().RefreshToken
 	if out := output(t, w.Call("revoke", nil)); out["revoked"] != true || w.last().query != "token="+refresh || w.sim.Live() != 0 {
 		t.Errorf("got %v, sent %+v", out, w.last())
 	}
@@ -365,7 +362,7 @@ func TestA38_TheBodyOfASuccessDoesNotMatter(t *testing.T) {
 		w.login()
 		f.Path = "/revoke"
 		w.fault(f)
-		if out := output(t, w.Call("revoke", nil)); out["revoked"] != true || w.stored() != nil {
+		if out := output(t, w.Call("revoke", nil)); out["revoked"] != true || w.hasToken() {
 			t.Errorf("%s: %v", name, out)
 		}
 	}
@@ -376,11 +373,11 @@ func TestA39_BothTokensAreForgottenAfterSuccess(t *testing.T) {
 	w.login()
 	w.fault(simkit.Fault{Path: "/revoke", Status: 503})
 	fails(t, w.Call("revoke", in{"forget": true}), sdk.CodeUnavailable, "")
-	if w.stored() == nil {
+	if !w.hasToken() {
 		t.Error("forgotten without success")
 	}
 	output(t, w.Call("revoke", nil))
-	if out := output(t, w.Call("status", nil)); out["state"] != "none" || w.stored() != nil {
+	if out := output(t, w.Call("status", nil)); out["state"] != "none" || w.hasToken() {
 		t.Errorf("status %v", out)
 	}
 	before := w.count("")
@@ -394,10 +391,10 @@ func TestA40_ARefusedRevocation(t *testing.T) {
 	w.login()
 	w.sim.RevokeAll()
 	e := fails(t, w.Call("revoke", nil), sdk.CodeInvalid, "invalid_token")
-	if e.HTTPStatus != 400 || w.stored() == nil || !strings.Contains(e.Hint, "forget") {
+	if e.HTTPStatus != 400 || !w.hasToken() || !strings.Contains(e.Hint, "forget") {
 		t.Errorf("got %+v, stored %v", e, w.stored())
 	}
-	if out := output(t, w.Call("revoke", in{"forget": true})); out["revoked"] != false || w.stored() != nil {
+	if out := output(t, w.Call("revoke", in{"forget": true})); out["revoked"] != false || w.hasToken() {
 		t.Errorf("forget: %v, stored %v", out, w.stored())
 	}
 }
@@ -433,9 +430,9 @@ func TestA42_TheGrantIsUsedAgain(t *testing.T) {
 
 func TestA60_TheEffectOfAnEventShows(t *testing.T) {
 	w := open(t, authsim.Options{}, nil)
-	for _, a := range w.Describe().GetActions() {
-		if a.GetIncremental() || strings.Contains(a.GetName(), "event") {
-			t.Errorf("%s", a.GetName())
+	for _, a := range w.Describe().Actions {
+		if a.Incremental || strings.Contains(a.Name, "event") {
+			t.Errorf("%s", a.Name)
 		}
 	}
 	w.login()
@@ -510,13 +507,13 @@ func TestIssue12_10_StatesOfALogin(t *testing.T) {
 func TestASecondLoginReplacesTheFirst(t *testing.T) {
 	w := open(t, authsim.Options{}, nil)
 	w.login()
-	old := w.stored().GetRefreshToken()
+	old := w.stored().RefreshToken
 	w.answer(200, device)
 	flow := w.start(sdktest.Key("second"))
 	w.clock.pass(7 * time.Second)
 	w.answer(200, `{"access_token":"at-2","expires_in":60,"token_type":"Bearer","scope":"openid"}`)
 	output(t, w.poll(flow))
-	if got := w.stored(); got.GetAccessToken() != "at-2" || got.GetRefreshToken() != "" || old == "" {
+	if got := w.stored(); got.AccessToken != "at-2" || got.RefreshToken != "" || old == "" {
 		t.Errorf("stored %v: the refresh token of another login is kept", got)
 	}
 }

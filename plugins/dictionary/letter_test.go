@@ -51,8 +51,8 @@ func TestD14_PerPage(t *testing.T) {
 
 func TestD15_PagingIsDeclared(t *testing.T) {
 	p, _ := open(t)
-	paging := p.Action("letter").GetPaging()
-	got := []string{paging.GetCursorField(), paging.GetItemsField(), paging.GetNextField()}
+	paging := p.Action("letter").Paging
+	got := []string{paging.Cursor, paging.Items, paging.Next}
 	if diff := cmp.Diff([]string{"page", "items", "next_cursor"}, got); diff != "" {
 		t.Errorf("paging (-want +got):\n%s", diff)
 	}

@@ -62,10 +62,10 @@ func TestPluginIsSound(t *testing.T) {
 	}
 	d := sdktest.Serve(t, New()).Describe()
 	var names []string
-	for _, a := range d.GetActions() {
-		names = append(names, a.GetName())
-		if len(a.GetExamples()) == 0 || len(a.GetFaults()) < 5 || a.GetDoc() == "" || a.GetEffect().String() != "EFFECT_READ" {
-			t.Errorf("action %s lacks examples, faults, doc or the effect read", a.GetName())
+	for _, a := range d.Actions {
+		names = append(names, a.Name)
+		if len(a.Examples) == 0 || len(a.Faults) < 5 || a.Doc == "" || a.Effect != "read" {
+			t.Errorf("action %s lacks examples, faults, doc or the effect read", a.Name)
 		}
 	}
 	if diff := cmp.Diff([]string{"word", "synonyms", "antonyms", "abbr", "letter", "stats", "search"}, names); diff != "" {
@@ -75,14 +75,14 @@ func TestPluginIsSound(t *testing.T) {
 
 func TestExamplesWork(t *testing.T) {
 	p, _ := open(t)
-	for _, a := range p.Describe().GetActions() {
-		for _, e := range a.GetExamples() {
+	for _, a := range p.Describe().Actions {
+		for _, e := range a.Examples {
 			var input map[string]any
-			if err := json.Unmarshal(e.GetInput(), &input); err != nil {
+			if err := json.Unmarshal(e.Input, &input); err != nil {
 				t.Fatal(err)
 			}
-			if r := p.Call(a.GetName(), input); r.Err != nil {
-				t.Errorf("%s, %s: %v", a.GetName(), e.GetName(), r.Err)
+			if r := p.Call(a.Name, input); r.Err != nil {
+				t.Errorf("%s, %s: %v", a.Name, e.Name, r.Err)
 			}
 		}
 	}
@@ -126,13 +126,13 @@ func TestD01_BaseURLIsChecked(t *testing.T) {
 
 func TestD18_LimiterIsDeclared(t *testing.T) {
 	p, _ := open(t)
-	limits := p.Describe().GetLimiters()
-	if len(limits) != 1 || limits[0].GetRequests() != 60 || limits[0].GetWindow().AsDuration() != time.Minute || !limits[0].GetFixedWindow() {
+	limits := p.Describe().Limiters
+	if len(limits) != 1 || limits[0].Requests != 60 || limits[0].Window != time.Minute || !limits[0].FixedWindow {
 		t.Fatalf("limiters %v", limits)
 	}
-	for _, a := range p.Describe().GetActions() {
-		if len(a.GetLimiters()) != 1 || a.GetLimiters()[0] != limits[0].GetName() {
-			t.Errorf("action %s counts in %v", a.GetName(), a.GetLimiters())
+	for _, a := range p.Describe().Actions {
+		if len(a.Limiters) != 1 || a.Limiters[0] != limits[0].Name {
+			t.Errorf("action %s counts in %v", a.Name, a.Limiters)
 		}
 	}
 }

@@ -58,10 +58,10 @@ func TestPluginIsSound(t *testing.T) {
 	}
 	d := sdktest.Serve(t, New()).Describe()
 	var names []string
-	for _, a := range d.GetActions() {
-		names = append(names, a.GetName())
-		if len(a.GetExamples()) == 0 || len(a.GetFaults()) < 3 || a.GetDoc() == "" || a.GetEffect().String() != "EFFECT_READ" {
-			t.Errorf("action %s lacks examples, faults, doc or the effect read", a.GetName())
+	for _, a := range d.Actions {
+		names = append(names, a.Name)
+		if len(a.Examples) == 0 || len(a.Faults) < 3 || a.Doc == "" || a.Effect != "read" {
+			t.Errorf("action %s lacks examples, faults, doc or the effect read", a.Name)
 		}
 	}
 	if diff := cmp.Diff([]string{"my_ip", "ip_lookup", "dns", "headers", "whois"}, names); diff != "" {
@@ -71,14 +71,14 @@ func TestPluginIsSound(t *testing.T) {
 
 func TestExamplesWork(t *testing.T) {
 	p, _ := open(t)
-	for _, a := range p.Describe().GetActions() {
-		for _, e := range a.GetExamples() {
+	for _, a := range p.Describe().Actions {
+		for _, e := range a.Examples {
 			var input map[string]any
-			if err := json.Unmarshal(e.GetInput(), &input); err != nil {
+			if err := json.Unmarshal(e.Input, &input); err != nil {
 				t.Fatal(err)
 			}
-			if r := p.Call(a.GetName(), input); r.Err != nil && r.Err.Code != sdk.CodeNotFound {
-				t.Errorf("%s, %s: %v", a.GetName(), e.GetName(), r.Err)
+			if r := p.Call(a.Name, input); r.Err != nil && r.Err.Code != sdk.CodeNotFound {
+				t.Errorf("%s, %s: %v", a.Name, e.Name, r.Err)
 			}
 		}
 	}
@@ -195,7 +195,7 @@ func TestI06_FieldTypes(t *testing.T) {
 		}
 	}
 	p, _ := open(t)
-	if err := json.Unmarshal(p.Action("my_ip").GetOutputSchema(), &schema); err != nil {
+	if err := json.Unmarshal(p.Action("my_ip").Output, &schema); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{
@@ -231,20 +231,20 @@ func TestI08_LookupIsAnotherRecord(t *testing.T) {
 
 func TestI19_LimiterIsDeclared(t *testing.T) {
 	p, _ := open(t)
-	limits := p.Describe().GetLimiters()
+	limits := p.Describe().Limiters
 	if len(limits) != 1 {
 		t.Fatalf("limiters %v", limits)
 	}
 	l := limits[0]
-	if l.GetRequests() != 60 || l.GetWindow().AsDuration() != time.Minute || !l.GetFixedWindow() {
+	if l.Requests != 60 || l.Window != time.Minute || !l.FixedWindow {
 		t.Errorf("limiter %v", l)
 	}
-	if diff := cmp.Diff([]string{"base_url"}, l.GetScope()); diff != "" {
+	if diff := cmp.Diff([]string{"base_url"}, l.Scope); diff != "" {
 		t.Errorf("scope (-want +got):\n%s", diff)
 	}
-	for _, a := range p.Describe().GetActions() {
-		if len(a.GetLimiters()) != 1 || a.GetLimiters()[0] != l.GetName() {
-			t.Errorf("action %s counts in %v", a.GetName(), a.GetLimiters())
+	for _, a := range p.Describe().Actions {
+		if len(a.Limiters) != 1 || a.Limiters[0] != l.Name {
+			t.Errorf("action %s counts in %v", a.Name, a.Limiters)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func TestT53_TopUpNeedsConfirm(t *testing.T) {
 
 func TestT53_TopUpIsSentOnce(t *testing.T) {
 	p, sim := open(t)
-	if got := p.Action("usage_top_up").GetEffect().String(); got != "EFFECT_ONCE" {
+	if got := p.Action("usage_top_up").Effect; got != "once" {
 		t.Errorf("effect %s", got)
 	}
 	for i, f := range []simkit.Fault{{Status: 503}, {Drop: simkit.DropBefore}, {Drop: simkit.DropAfter}, {HTML: true}} {
@@ -122,7 +122,7 @@ func TestT56_SettledUsageAlone(t *testing.T) {
 	if summary["run_count"] != runs || runs == float64(len(items)) || sim.Kit().Count("") != before+1 {
 		t.Errorf("summary %v, %v runs among %d entries", summary, runs, len(items))
 	}
-	if doc := p.Action("usage_summary").GetDoc(); !strings.Contains(doc, "void, expiry and chargeback") {
+	if doc := p.Action("usage_summary").Doc; !strings.Contains(doc, "void, expiry and chargeback") {
 		t.Errorf("the doc is %s", doc)
 	}
 }

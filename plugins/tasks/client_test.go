@@ -13,7 +13,6 @@ import (
 
 	"github.com/flowrun/flowrun/internal/simkit"
 	"github.com/flowrun/flowrun/plugins/tasks/taskssim"
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 	"github.com/flowrun/flowrun/sdk"
 	"github.com/flowrun/flowrun/sdk/sdktest"
 )
@@ -188,7 +187,7 @@ func TestT65_HeaderAndPrefixAreSettings(t *testing.T) {
 
 func TestT65_TokenFromAnotherConnection(t *testing.T) {
 	p, sim := openSim(t, taskssim.Options{Token: canary}, in{"token_from": in{"connection": "login"}})
-	p.Host().SetToken(sdktest.Connection, "", &pluginv1.Token{Id: "1", AccessToken: canary})
+	p.Host().SetToken(sdktest.Connection, "", sdk.Token{ID: "1", AccessToken: canary})
 	for _, c := range everyCall() {
 		output(t, p.Call(c.action, c.input))
 		if got := sent(t, sim).Header["authorization"]; got != "Bearer "+canary {

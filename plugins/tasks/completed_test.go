@@ -109,8 +109,8 @@ func TestT38_ThreeMonths(t *testing.T) {
 	if len(problems) != 1 || !strings.Contains(problems[0].Summary, "3 months") || !strings.Contains(problems[0].Summary, "2031-02-28T00:00:00Z") {
 		t.Errorf("the refusal does not say how far the range may reach: %v", problems)
 	}
-	rng := p.Action("completed_by_completion_date").GetRange()
-	if rng.GetFromField() != "since" || rng.GetToField() != "until" || rng.GetMax().AsDuration() != 2136*time.Hour {
+	rng := p.Action("completed_by_completion_date").Range
+	if rng.From != "since" || rng.To != "until" || rng.Max != 2136*time.Hour {
 		t.Errorf("range %v", rng)
 	}
 }
@@ -124,8 +124,8 @@ func TestT39_SixWeeks(t *testing.T) {
 	if sim.Kit().Count("") != 2 {
 		t.Error("42 days were not sent")
 	}
-	rng := p.Action("completed_by_due_date").GetRange()
-	if rng.GetFromField() != "since" || rng.GetToField() != "until" || rng.GetMax().AsDuration() != 42*24*time.Hour {
+	rng := p.Action("completed_by_due_date").Range
+	if rng.From != "since" || rng.To != "until" || rng.Max != 42*24*time.Hour {
 		t.Errorf("range %v", rng)
 	}
 }
@@ -298,7 +298,7 @@ func TestT48_PublicKeyIsShownNowhere(t *testing.T) {
 		}
 	}
 	p, _ := open(t)
-	if schema := string(p.Action("completed_by_completion_date").GetInputSchema()); !strings.Contains(schema, `"writeOnly":true`) {
+	if schema := string(p.Action("completed_by_completion_date").Input); !strings.Contains(schema, `"writeOnly":true`) {
 		t.Errorf("the key is no secret in %s", schema)
 	}
 }
@@ -309,7 +309,7 @@ func TestT49_ScopesHaveNoExtraRules(t *testing.T) {
 		for _, more := range []in{nil, {"workspace_id": 1}, {"filter_query": "@x"}, {"workspace_id": 1, "filter_query": "@x"}, {"section_id": "s"}, {"parent_id": "p"}} {
 			output(t, p.Call(action, week(more)))
 		}
-		doc := p.Action(action).GetDoc()
+		doc := p.Action(action).Doc
 		if !strings.Contains(doc, "by completion date") && !strings.Contains(doc, "all own projects") {
 			t.Errorf("%s does not say what it looks through: %s", action, doc)
 		}
@@ -345,7 +345,7 @@ func TestT13_StatsAreUnchanged(t *testing.T) {
 			t.Errorf("%s gives %s %v", body, r.Output, r.Err)
 		}
 	}
-	if schema := string(p.Action("stats").GetOutputSchema()); strings.Contains(schema, "karma\"") {
+	if schema := string(p.Action("stats").Output); strings.Contains(schema, "karma\"") {
 		t.Errorf("fields are invented: %s", schema)
 	}
 }

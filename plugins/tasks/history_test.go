@@ -91,7 +91,7 @@ func notes(items []any) []string {
 
 func TestT62_OnlyWhatCameSince(t *testing.T) {
 	p, sim := open(t)
-	if !p.Action("usage_history").GetIncremental() {
+	if !p.Action("usage_history").Incremental {
 		t.Error("incremental is not declared")
 	}
 	all, first, pages := mark(t, p, in{}, nil)

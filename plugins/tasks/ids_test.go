@@ -145,7 +145,7 @@ func TestT10_InviteCode(t *testing.T) {
 		t.Errorf("sent %s", got)
 	}
 	for _, action := range []string{"invitation_accept", "invitation_reject"} {
-		if schema := string(p.Action(action).GetInputSchema()); !strings.Contains(schema, `"writeOnly":true`) {
+		if schema := string(p.Action(action).Input); !strings.Contains(schema, `"writeOnly":true`) {
 			t.Errorf("the code is no secret in %s", schema)
 		}
 	}

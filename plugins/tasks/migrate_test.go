@@ -2,16 +2,15 @@ package tasks
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/flowrun/flowrun/internal/simkit"
 	"github.com/flowrun/flowrun/plugins/tasks/taskssim"
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 	"github.com/flowrun/flowrun/sdk"
 	"github.com/flowrun/flowrun/sdk/sdktest"
 )
@@ -30,7 +29,7 @@ func TestT52_TokenIsStored(t *testing.T) {
 	}
 	answered := out["response"].(in)["access_token"].(string)
 	stored := p.Host().Token(sdktest.Connection, "main")
-	if out["stored"] != true || stored.GetAccessToken() != answered || stored.GetTokenType() != "Bearer" || stored.GetExpiresAt().AsTime() != noon.Add(315360000*time.Second) {
+	if out["stored"] != true || stored.AccessToken != answered || stored.TokenType != "Bearer" || stored.ExpiresAt != noon.Add(315360000*time.Second) {
 		t.Errorf("stored %v of %v", stored, out)
 	}
 	if r := sent(t, sim); r.Method != "POST" || r.Header["authorization"] != "Bearer "+canary {
@@ -42,17 +41,17 @@ func TestT52_TokenIsStored(t *testing.T) {
 	if shown := everything(t, r); strings.Contains(shown, answered) || strings.Contains(shown, "old-Personal") {
 		t.Errorf("shown: %s", shown)
 	}
-	if other := p.Host().Token(sdktest.Connection, ""); other != nil {
+	if other := p.Host().Token(sdktest.Connection, ""); other.AccessToken != "" {
 		t.Error("it is stored under another key too")
 	}
 }
 
 func TestT52_StoredTokenIsReplacedWhole(t *testing.T) {
 	p, _ := open(t)
-	p.Host().SetToken(sdktest.Connection, "main", &pluginv1.Token{Id: "old", AccessToken: "old-access-token", RefreshToken: "old-refresh-token"})
+	p.Host().SetToken(sdktest.Connection, "main", sdk.Token{ID: "old", AccessToken: "old-access-token", RefreshToken: "old-refresh-token"})
 	out := output(t, p.Call("migrate_personal_token", migration()))
 	stored := p.Host().Token(sdktest.Connection, "main")
-	if stored.GetAccessToken() != out["response"].(in)["access_token"] || stored.GetRefreshToken() != "" {
+	if stored.AccessToken != out["response"].(in)["access_token"] || stored.RefreshToken != "" {
 		t.Errorf("stored %v", stored)
 	}
 }
@@ -65,7 +64,7 @@ func TestT52_InputIsChecked(t *testing.T) {
 		refused(t, "migrate_personal_token", in{"body": in{}, "store_as": name}, "/store_as", "must match")
 	}
 	p, _ := open(t)
-	if schema := string(p.Action("migrate_personal_token").GetInputSchema()); !strings.Contains(schema, `"writeOnly":true`) {
+	if schema := string(p.Action("migrate_personal_token").Input); !strings.Contains(schema, `"writeOnly":true`) {
 		t.Errorf("the body is no secret: %s", schema)
 	}
 }
@@ -74,15 +73,15 @@ func TestT52_FindingTheToken(t *testing.T) {
 	end := noon.Add(time.Hour)
 	tests := map[string]struct {
 		answer string
-		want   *pluginv1.Token // nil = not stored
+		want   *sdk.Token // nil = not stored
 	}{
-		"accessToken":         {`{"accessToken":"fresh-token-1"}`, &pluginv1.Token{AccessToken: "fresh-token-1"}},
-		"token":               {`{"token":"fresh-token-1","other":[]}`, &pluginv1.Token{AccessToken: "fresh-token-1"}},
-		"with all":            {`{"access_token":"fresh-token-1","refresh_token":"fresh-token-2","token_type":"bearer","expires_in":3600}`, &pluginv1.Token{AccessToken: "fresh-token-1", RefreshToken: "fresh-token-2", TokenType: "bearer", ExpiresAt: timestamppb.New(end)}},
-		"one level below":     {`{"a":[1],"data":{"access_token":"fresh-token-1"}}`, &pluginv1.Token{AccessToken: "fresh-token-1"}},
-		"a bare text":         {`"fresh-token-1"`, &pluginv1.Token{AccessToken: "fresh-token-1"}},
-		"access before token": {`{"token":"old-token-9","access_token":"fresh-token-1"}`, &pluginv1.Token{AccessToken: "fresh-token-1"}},
-		"a senseless expiry":  {`{"token":"fresh-token-1","expires_in":1e300}`, &pluginv1.Token{AccessToken: "fresh-token-1"}},
+		"accessToken":         {`{"accessToken":"fresh-token-1"}`, &sdk.Token{AccessToken: "fresh-token-1"}},
+		"token":               {`{"token":"fresh-token-1","other":[]}`, &sdk.Token{AccessToken: "fresh-token-1"}},
+		"with all":            {`{"access_token":"fresh-token-1","refresh_token":"fresh-token-2","token_type":"bearer","expires_in":3600}`, &sdk.Token{AccessToken: "fresh-token-1", RefreshToken: "fresh-token-2", TokenType: "bearer", ExpiresAt: end}},
+		"one level below":     {`{"a":[1],"data":{"access_token":"fresh-token-1"}}`, &sdk.Token{AccessToken: "fresh-token-1"}},
+		"a bare text":         {`"fresh-token-1"`, &sdk.Token{AccessToken: "fresh-token-1"}},
+		"access before token": {`{"token":"old-token-9","access_token":"fresh-token-1"}`, &sdk.Token{AccessToken: "fresh-token-1"}},
+		"a senseless expiry":  {`{"token":"fresh-token-1","expires_in":1e300}`, &sdk.Token{AccessToken: "fresh-token-1"}},
 		"none":                {`{"status":"migrated","user":{"id":1}}`, nil},
 		"no text":             {`{"access_token":7}`, nil},
 		"empty":               {`{"access_token":""}`, nil},
@@ -100,12 +99,12 @@ func TestT52_FindingTheToken(t *testing.T) {
 				t.Errorf("output %s", r.Output)
 			}
 			switch {
-			case tt.want == nil && (stored != nil || len(r.Logs) != 1 || r.Logs[0].Level != "WARN"):
+			case tt.want == nil && (stored.AccessToken != "" || len(r.Logs) != 1 || r.Logs[0].Level != "WARN"):
 				t.Errorf("stored %v, logged %v", stored, r.Logs)
 			case tt.want != nil:
-				tt.want.Id = stored.GetId()
-				if stored.String() != tt.want.String() {
-					t.Errorf("stored %v, want %v", stored, tt.want)
+				tt.want.ID = stored.ID
+				if !reflect.DeepEqual(stored, *tt.want) {
+					t.Errorf("stored %+v, want %+v", stored, *tt.want)
 				}
 			}
 			if p.Host().OpenLeases() != 0 {
@@ -124,13 +123,13 @@ func TestT52_FailuresShowNoToken(t *testing.T) {
 		"refused":       {Status: 400, Body: `{"got":"` + leak + `"}`},
 	} {
 		p, sim := open(t)
-		p.Host().SetToken(sdktest.Connection, "main", &pluginv1.Token{Id: "old", AccessToken: "old-access-token"})
+		p.Host().SetToken(sdktest.Connection, "main", sdk.Token{ID: "old", AccessToken: "old-access-token"})
 		answer(t, sim, f)
 		r := p.Call("migrate_personal_token", migration())
 		if r.Err == nil || strings.Contains(everything(t, r), leak) {
 			t.Errorf("%s: %v", name, r.Err)
 		}
-		if kept := p.Host().Token(sdktest.Connection, "main"); kept.GetAccessToken() != "old-access-token" || p.Host().OpenLeases() != 0 {
+		if kept := p.Host().Token(sdktest.Connection, "main"); kept.AccessToken != "old-access-token" || p.Host().OpenLeases() != 0 {
 			t.Errorf("%s: stored %v", name, kept)
 		}
 	}
@@ -138,7 +137,7 @@ func TestT52_FailuresShowNoToken(t *testing.T) {
 
 func TestT52_NeverSentTwice(t *testing.T) {
 	p, sim := open(t)
-	if got := p.Action("migrate_personal_token").GetEffect().String(); got != "EFFECT_ONCE" {
+	if got := p.Action("migrate_personal_token").Effect; got != "once" {
 		t.Errorf("effect %s", got)
 	}
 	answer(t, sim, simkit.Fault{Drop: simkit.DropAfter})
@@ -170,13 +169,13 @@ func TestT52_StoredTokenSetting(t *testing.T) {
 
 func TestT52_ARefusedTokenIsKept(t *testing.T) {
 	p, sim := openSim(t, taskssim.Options{Token: canary}, in{"stored_token": "main"})
-	over := &pluginv1.Token{Id: "old", AccessToken: "old-access-token", ExpiresAt: timestamppb.New(time.Unix(1e9, 0))}
+	over := sdk.Token{ID: "old", AccessToken: "old-access-token", ExpiresAt: time.Unix(1e9, 0)}
 	p.Host().SetToken(sdktest.Connection, "main", over)
 	r := p.Call("stats", in{}) // as after a 401: the host asks for another one
 	if r.Err == nil || r.Err.Code != sdk.CodeUnauthorized || r.Err.Applied != sdk.NotApplied || r.Err.Hint == "" || sim.Kit().Count("") != 0 {
 		t.Errorf("got %+v", r.Err)
 	}
-	if kept := p.Host().Token(sdktest.Connection, "main"); kept.GetAccessToken() != "old-access-token" || p.Host().OpenLeases() != 0 {
+	if kept := p.Host().Token(sdktest.Connection, "main"); kept.AccessToken != "old-access-token" || p.Host().OpenLeases() != 0 {
 		t.Errorf("stored %v", kept)
 	}
 }

@@ -59,13 +59,13 @@ func TestPagingIsDeclared(t *testing.T) {
 	for _, c := range pagedCalls() {
 		paged[c.action] = true
 	}
-	for _, a := range p.Describe().GetActions() {
-		paging := a.GetPaging()
-		if (paging != nil) != paged[a.GetName()] {
-			t.Errorf("%s: paging %v", a.GetName(), paging)
+	for _, a := range p.Describe().Actions {
+		paging := a.Paging
+		if (paging != nil) != paged[a.Name] {
+			t.Errorf("%s: paging %v", a.Name, paging)
 		}
-		if paging != nil && (paging.GetCursorField() != "cursor" || paging.GetItemsField() != "items" || paging.GetNextField() != "next_cursor") {
-			t.Errorf("%s: paging %v", a.GetName(), paging)
+		if paging != nil && (paging.Cursor != "cursor" || paging.Items != "items" || paging.Next != "next_cursor") {
+			t.Errorf("%s: paging %v", a.Name, paging)
 		}
 	}
 }

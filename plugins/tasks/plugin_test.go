@@ -161,18 +161,18 @@ func TestPluginIsSound(t *testing.T) {
 		"usage_history":                {"READ", "cursor items_field limit product", "items next_cursor page"},
 	}
 	got := map[string][]string{}
-	for _, a := range sdktest.Serve(t, New()).Describe().GetActions() {
+	for _, a := range sdktest.Serve(t, New()).Describe().Actions {
 		var input, out struct {
 			Properties map[string]any `json:"properties"`
 		}
-		if json.Unmarshal(a.GetInputSchema(), &input) != nil || json.Unmarshal(a.GetOutputSchema(), &out) != nil {
-			t.Fatalf("the schemas of %s can't be read", a.GetName())
+		if json.Unmarshal(a.Input, &input) != nil || json.Unmarshal(a.Output, &out) != nil {
+			t.Fatalf("the schemas of %s can't be read", a.Name)
 		}
-		got[a.GetName()] = []string{
-			strings.TrimPrefix(a.GetEffect().String(), "EFFECT_"), strings.Join(slices.Sorted(maps.Keys(input.Properties)), " "), strings.Join(slices.Sorted(maps.Keys(out.Properties)), " "),
+		got[a.Name] = []string{
+			strings.ToUpper(a.Effect), strings.Join(slices.Sorted(maps.Keys(input.Properties)), " "), strings.Join(slices.Sorted(maps.Keys(out.Properties)), " "),
 		}
-		if len(a.GetExamples()) == 0 || len(a.GetFaults()) < 3 || a.GetDoc() == "" {
-			t.Errorf("action %s lacks examples, faults or doc", a.GetName())
+		if len(a.Examples) == 0 || len(a.Faults) < 3 || a.Doc == "" {
+			t.Errorf("action %s lacks examples, faults or doc", a.Name)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -197,18 +197,18 @@ func TestEveryActionWorksAndBreaksNoRule(t *testing.T) {
 
 func TestExamplesWork(t *testing.T) {
 	p, _ := open(t)
-	for _, a := range p.Describe().GetActions() {
-		for _, e := range a.GetExamples() {
+	for _, a := range p.Describe().Actions {
+		for _, e := range a.Examples {
 			var input map[string]any
-			if err := json.Unmarshal(e.GetInput(), &input); err != nil {
+			if err := json.Unmarshal(e.Input, &input); err != nil {
 				t.Fatal(err)
 			}
-			if problems := p.Validate(a.GetName(), input); len(problems) != 0 {
-				t.Errorf("%s, %s: %v", a.GetName(), e.GetName(), problems)
+			if problems := p.Validate(a.Name, input); len(problems) != 0 {
+				t.Errorf("%s, %s: %v", a.Name, e.Name, problems)
 			}
 			// an empty body and a made-up code are refused by the service, not here
-			if r := p.Call(a.GetName(), input); r.Err != nil && r.Err.HTTPStatus == 0 {
-				t.Errorf("%s, %s: %v", a.GetName(), e.GetName(), r.Err)
+			if r := p.Call(a.Name, input); r.Err != nil && r.Err.HTTPStatus == 0 {
+				t.Errorf("%s, %s: %v", a.Name, e.Name, r.Err)
 			}
 		}
 	}
@@ -254,9 +254,9 @@ func TestT01_BaseURLIsChecked(t *testing.T) {
 
 func TestT02_SyncIsNeverCalled(t *testing.T) {
 	p, sim := open(t)
-	for _, a := range p.Describe().GetActions() {
-		if strings.Contains(a.GetName(), "sync") {
-			t.Errorf("there is an action %s", a.GetName())
+	for _, a := range p.Describe().Actions {
+		if strings.Contains(a.Name, "sync") {
+			t.Errorf("there is an action %s", a.Name)
 		}
 	}
 	for _, c := range everyCall() {
@@ -271,10 +271,10 @@ func TestT02_SyncIsNeverCalled(t *testing.T) {
 
 func TestT67_NoTriggers(t *testing.T) {
 	p, _ := open(t)
-	for _, a := range p.Describe().GetActions() {
+	for _, a := range p.Describe().Actions {
 		for _, word := range []string{"webhook", "trigger", "event", "subscribe"} {
-			if strings.Contains(a.GetName(), word) {
-				t.Errorf("the action %s promises events, which are not documented", a.GetName())
+			if strings.Contains(a.Name, word) {
+				t.Errorf("the action %s promises events, which are not documented", a.Name)
 			}
 		}
 	}
@@ -282,12 +282,12 @@ func TestT67_NoTriggers(t *testing.T) {
 
 func TestT69_NoLimiterIsDeclared(t *testing.T) {
 	p, _ := open(t)
-	if limits := p.Describe().GetLimiters(); len(limits) != 0 {
+	if limits := p.Describe().Limiters; len(limits) != 0 {
 		t.Errorf("limiters %v: rate limits are not documented", limits)
 	}
-	for _, a := range p.Describe().GetActions() {
-		if len(a.GetLimiters()) != 0 {
-			t.Errorf("action %s counts in %v", a.GetName(), a.GetLimiters())
+	for _, a := range p.Describe().Actions {
+		if len(a.Limiters) != 0 {
+			t.Errorf("action %s counts in %v", a.Name, a.Limiters)
 		}
 	}
 }

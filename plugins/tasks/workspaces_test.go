@@ -75,7 +75,7 @@ func TestT23_InvitationsAreOneList(t *testing.T) {
 	refused(t, "invitations_list", in{"workspace_id": 1, "cursor": "a.b"}, "/cursor", "no field")
 	refused(t, "invitations_list", in{"workspace_id": 1, "limit": 5}, "/limit", "no field")
 	p, sim := open(t)
-	if p.Action("invitations_list").GetPaging() != nil {
+	if p.Action("invitations_list").Paging != nil {
 		t.Error("paging is declared")
 	}
 	out := output(t, p.Call("invitations_list", in{"workspace_id": taskssim.Brightwater}))
@@ -194,7 +194,7 @@ func TestT30_NothingIsFilteredHere(t *testing.T) {
 	if items := output(t, p.Call("projects_active", in{"workspace_id": taskssim.Harbor}))["items"].([]any); len(items) != 2 {
 		t.Errorf("a guest gets %v", items)
 	}
-	doc := p.Action("projects_active").GetDoc()
+	doc := p.Action("projects_active").Doc
 	if !strings.Contains(doc, "visible and not joined") || !strings.Contains(doc, "guests") {
 		t.Errorf("the doc says nothing of it: %s", doc)
 	}
@@ -209,7 +209,7 @@ func TestT31_Invite(t *testing.T) {
 	if list := output(t, p.Call("invitations_list", in{"workspace_id": taskssim.Brightwater}))["invitations"].([]any); len(list) != 4 {
 		t.Errorf("%d invitations are pending", len(list))
 	}
-	if got := p.Action("users_invite").GetEffect().String(); got != "EFFECT_ONCE" {
+	if got := p.Action("users_invite").Effect; got != "once" {
 		t.Errorf("effect %s: it would be sent again", got)
 	}
 	answer(t, sim, simkit.Fault{Drop: simkit.DropAfter})

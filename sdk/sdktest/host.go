@@ -17,7 +17,55 @@ import (
 )
 
 // Host keeps a plugin's state and tokens in memory. Safe for concurrent use.
-type Host struct {
+type Host struct{ keeper *keeper }
+
+// SetToken stores the token of a connection and key; the zero Token takes it away.
+func (h *Host) SetToken(connection, key string, token sdk.Token) {
+	var stored *pluginv1.Token
+	if token.AccessToken != "" {
+		stored = wireToken(token)
+	}
+	h.keeper.setToken(connection+"|"+key, stored)
+}
+
+// Token returns the stored token of a connection and key, the zero Token for none.
+func (h *Host) Token(connection, key string) sdk.Token {
+	h.keeper.mu.Lock()
+	defer h.keeper.mu.Unlock()
+	return sdkToken(h.keeper.tokens[connection+"|"+key])
+}
+
+// Age makes the stored token of a connection and key look committed a while ago:
+// its end comes nearer by as much.
+func (h *Host) Age(connection, key string, by time.Duration) {
+	h.keeper.age(connection+"|"+key, by)
+}
+
+// OpenLeases returns how many leases to refresh a token were not ended.
+func (h *Host) OpenLeases() int {
+	h.keeper.mu.Lock()
+	defer h.keeper.mu.Unlock()
+	return len(h.keeper.leases)
+}
+
+func wireToken(t sdk.Token) *pluginv1.Token {
+	token := &pluginv1.Token{Id: t.ID, AccessToken: t.AccessToken, TokenType: t.TokenType, RefreshToken: t.RefreshToken, Extra: t.Extra}
+	if !t.ExpiresAt.IsZero() {
+		token.ExpiresAt = timestamppb.New(t.ExpiresAt)
+	}
+	return token
+}
+
+func sdkToken(t *pluginv1.Token) sdk.Token {
+	token := sdk.Token{ID: t.GetId(), AccessToken: t.GetAccessToken(), TokenType: t.GetTokenType(), RefreshToken: t.GetRefreshToken(), Extra: t.GetExtra()}
+	if t.GetExpiresAt() != nil {
+		token.ExpiresAt = t.GetExpiresAt().AsTime()
+	}
+	return token
+}
+
+// keeper is the service that Host stands before.
+type keeper struct {
 	pluginv1.UnimplementedHostServer
 
 	mu     sync.Mutex
@@ -41,33 +89,25 @@ type entry struct {
 	version uint64
 }
 
-func newHost() *Host {
-	return &Host{
+func newKeeper() *keeper {
+	return &keeper{
 		state: map[string]entry{}, tokens: map[string]*pluginv1.Token{}, born: map[string]time.Time{}, gone: map[string]string{}, leases: map[string]openLease{},
 	}
 }
 
-// SetToken stores the token of a connection and key.
-func (h *Host) SetToken(connection, key string, token *pluginv1.Token) {
+func (h *keeper) setToken(name string, token *pluginv1.Token) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.tokens[connection+"|"+key] = token
-	delete(h.born, connection+"|"+key)
+	delete(h.tokens, name)
+	delete(h.born, name)
+	if token != nil {
+		h.tokens[name] = token
+	}
 }
 
-// Token returns the stored token of a connection and key, or nil.
-func (h *Host) Token(connection, key string) *pluginv1.Token {
+func (h *keeper) age(name string, by time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.tokens[connection+"|"+key]
-}
-
-// Age makes the stored token of a connection and key look committed a while ago:
-// its end comes nearer by as much.
-func (h *Host) Age(connection, key string, by time.Duration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	name := connection + "|" + key
 	if born, ok := h.born[name]; ok {
 		h.born[name] = born.Add(-by)
 	}
@@ -79,7 +119,7 @@ func (h *Host) Age(connection, key string, by time.Duration) {
 }
 
 // GetState serves State.Get.
-func (h *Host) GetState(_ context.Context, request *pluginv1.GetStateRequest) (*pluginv1.GetStateResponse, error) {
+func (h *keeper) GetState(_ context.Context, request *pluginv1.GetStateRequest) (*pluginv1.GetStateResponse, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	found, ok := h.state[request.GetScope()+"|"+request.GetKey()]
@@ -87,7 +127,7 @@ func (h *Host) GetState(_ context.Context, request *pluginv1.GetStateRequest) (*
 }
 
 // PutState serves State.Put and State.Delete. A version is never used again.
-func (h *Host) PutState(_ context.Context, request *pluginv1.PutStateRequest) (*pluginv1.PutStateResponse, error) {
+func (h *keeper) PutState(_ context.Context, request *pluginv1.PutStateRequest) (*pluginv1.PutStateResponse, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	key := request.GetScope() + "|" + request.GetKey()
@@ -109,7 +149,7 @@ func (h *Host) PutState(_ context.Context, request *pluginv1.PutStateRequest) (*
 
 // AcquireToken serves Call.Token: the stored token while it is valid, else a
 // lease. There is one lease for a token at a time: others wait for its end.
-func (h *Host) AcquireToken(ctx context.Context, request *pluginv1.AcquireTokenRequest) (*pluginv1.AcquireTokenResponse, error) {
+func (h *keeper) AcquireToken(ctx context.Context, request *pluginv1.AcquireTokenRequest) (*pluginv1.AcquireTokenResponse, error) {
 	key := request.GetConnection() + "|" + request.GetKey()
 	for {
 		response, ended := h.look(key, request)
@@ -125,7 +165,7 @@ func (h *Host) AcquireToken(ctx context.Context, request *pluginv1.AcquireTokenR
 }
 
 // look returns an answer, or what to wait for.
-func (h *Host) look(key string, request *pluginv1.AcquireTokenRequest) (*pluginv1.AcquireTokenResponse, <-chan struct{}) {
+func (h *keeper) look(key string, request *pluginv1.AcquireTokenRequest) (*pluginv1.AcquireTokenResponse, <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	stored := h.tokens[key]
@@ -147,7 +187,7 @@ func (h *Host) look(key string, request *pluginv1.AcquireTokenRequest) (*pluginv
 }
 
 // stored is what the real host says about a token without giving it.
-func (h *Host) stored(key string) *pluginv1.StoredToken {
+func (h *keeper) stored(key string) *pluginv1.StoredToken {
 	token := h.tokens[key]
 	switch {
 	case token == nil && h.gone[key] != "":
@@ -167,7 +207,7 @@ const renew = 50 * 365 * 24 * time.Hour
 
 // good reports whether the stored token may be given; half of its lifetime is the
 // most that ttl asks for.
-func (h *Host) good(key, reject string, ttl time.Duration) bool {
+func (h *keeper) good(key, reject string, ttl time.Duration) bool {
 	token := h.tokens[key]
 	if token == nil || token.GetId() == reject {
 		return false
@@ -185,7 +225,7 @@ func validFor(token *pluginv1.Token, ttl time.Duration) bool {
 // CommitToken ends a lease; one that is not open is refused. auth_required makes
 // the host forget the token; after other failures it gives the stored one where
 // that is still good.
-func (h *Host) CommitToken(_ context.Context, request *pluginv1.CommitTokenRequest) (*pluginv1.CommitTokenResponse, error) {
+func (h *keeper) CommitToken(_ context.Context, request *pluginv1.CommitTokenRequest) (*pluginv1.CommitTokenResponse, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	open, ok := h.leases[request.GetLeaseId()]
@@ -211,11 +251,4 @@ func (h *Host) CommitToken(_ context.Context, request *pluginv1.CommitTokenReque
 		delete(h.tokens, open.key)
 	}
 	return &pluginv1.CommitTokenResponse{}, nil
-}
-
-// OpenLeases returns how many leases to refresh a token were not ended.
-func (h *Host) OpenLeases() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.leases)
 }

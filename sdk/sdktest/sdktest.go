@@ -37,9 +37,11 @@ const callTimeout = 30 * time.Second
 // concurrent use.
 type Plugin struct {
 	t         testing.TB
+	plugin    *sdk.Plugin
+	conn      grpc.ClientConnInterface
 	client    pluginv1.PluginClient
 	host      *Host
-	described *pluginv1.DescribeResponse
+	described Description
 }
 
 // Open serves a plugin in this process and opens a connection with a config
@@ -59,18 +61,20 @@ func Open(t testing.TB, plugin *sdk.Plugin, config any) *Plugin {
 // Serve serves a plugin in this process without a connection.
 func Serve(t testing.TB, plugin *sdk.Plugin) *Plugin {
 	t.Helper()
-	host := newHost()
-	hostConn := dial(t, func(s *grpc.Server) { pluginv1.RegisterHostServer(s, host) })
-	server, err := sdk.NewServer(plugin, sdk.ServerOptions{Host: pluginv1.NewHostClient(hostConn)})
+	host := &Host{keeper: newKeeper()}
+	hostConn := dial(t, func(s *grpc.Server) { pluginv1.RegisterHostServer(s, host.keeper) })
+	server, err := sdk.NewServer(plugin, sdk.ServerOptions{Host: hostConn})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	conn := dial(t, func(s *grpc.Server) { pluginv1.RegisterPluginServer(s, server) })
-	p := &Plugin{t: t, client: pluginv1.NewPluginClient(conn), host: host}
-	if p.described, err = p.client.Describe(t.Context(), &pluginv1.DescribeRequest{HostVersion: "sdktest"}); err != nil {
+	conn := dial(t, func(s *grpc.Server) { server.Register(s) })
+	p := &Plugin{t: t, plugin: plugin, conn: conn, client: pluginv1.NewPluginClient(conn), host: host}
+	described, err := p.client.Describe(t.Context(), &pluginv1.DescribeRequest{HostVersion: "sdktest"})
+	if err != nil {
 		t.Fatalf("describe: %v", err)
 	}
+	p.described = description(described)
 	return p
 }
 
@@ -101,33 +105,26 @@ func dial(t testing.TB, register func(*grpc.Server)) *grpc.ClientConn {
 	return conn
 }
 
-// Client returns the plugin's gRPC client, for what the harness has no method.
-func (p *Plugin) Client() pluginv1.PluginClient { return p.client }
+// Conn returns the connection to the plugin's gRPC service, for a client of what the
+// harness has no method for.
+func (p *Plugin) Conn() grpc.ClientConnInterface { return p.conn }
 
 // Host returns the host that keeps the plugin's state and tokens.
 func (p *Plugin) Host() *Host { return p.host }
 
 // Describe returns what the plugin says of itself.
-func (p *Plugin) Describe() *pluginv1.DescribeResponse { return p.described }
+func (p *Plugin) Describe() Description { return p.described }
 
 // Action returns the description of one action; a missing one fails the test.
-func (p *Plugin) Action(name string) *pluginv1.Action {
+func (p *Plugin) Action(name string) Action {
 	p.t.Helper()
-	a := p.find(name)
-	if a == nil {
-		p.t.Fatalf("the plugin has no action %q", name)
-	}
-	return a
-}
-
-// find returns the description of an action, nil for none.
-func (p *Plugin) find(name string) *pluginv1.Action {
-	for _, a := range p.described.GetActions() {
-		if a.GetName() == name {
+	for _, a := range p.described.Actions {
+		if a.Name == name {
 			return a
 		}
 	}
-	return nil
+	p.t.Fatalf("the plugin has no action %q", name)
+	return Action{}
 }
 
 // Connect opens or replaces a connection and returns the problems of its
@@ -185,42 +182,6 @@ func (p *Plugin) ValidateNarrow(action string, input any, unknown ...string) ([]
 	return problems(response.GetDiagnostics()), response.GetOutputSchema()
 }
 
-// Option changes the request of a Call.
-type Option func(*pluginv1.ExecuteRequest)
-
-// OnConnection uses another connection than the one of Open.
-func OnConnection(name string) Option {
-	return func(r *pluginv1.ExecuteRequest) { r.Connection = name }
-}
-
-// Page asks for the page of a cursor.
-func Page(cursor string) Option { return func(r *pluginv1.ExecuteRequest) { r.PageCursor = cursor } }
-
-// Note gives what the page before left: Result.Note.
-func Note(note []byte) Option { return func(r *pluginv1.ExecuteRequest) { r.PageNote = note } }
-
-// AllPages says that the engine reads on to the last page.
-func AllPages() Option { return func(r *pluginv1.ExecuteRequest) { r.AllPages = true } }
-
-// Checkpoint goes on after a pending answer.
-func Checkpoint(checkpoint []byte) Option {
-	return func(r *pluginv1.ExecuteRequest) { r.Checkpoint = checkpoint }
-}
-
-// Watermark gives the stored watermark.
-func Watermark(mark []byte) Option { return func(r *pluginv1.ExecuteRequest) { r.Watermark = mark } }
-
-// Attempt sets the number of the attempt; the first is 1.
-func Attempt(n int) Option { return func(r *pluginv1.ExecuteRequest) { r.Run.Attempt = uint32(n) } }
-
-// Key sets the idempotency key.
-func Key(key string) Option { return func(r *pluginv1.ExecuteRequest) { r.Run.IdempotencyKey = key } }
-
-// Traceparent sets the W3C trace context of the call.
-func Traceparent(context string) Option {
-	return func(r *pluginv1.ExecuteRequest) { r.Run.Traceparent = context }
-}
-
 // Call runs one attempt of one page. Exactly one of Output, Pending and Err of
 // the result is set; an output that does not fit the action's schema fails the
 // test.
@@ -234,14 +195,11 @@ func (p *Plugin) Call(action string, input any, options ...Option) Result {
 // CallContext is Call that ends with ctx.
 func (p *Plugin) CallContext(ctx context.Context, action string, input any, options ...Option) Result {
 	p.t.Helper()
-	request := &pluginv1.ExecuteRequest{
-		Action: action, Connection: Connection, Input: &pluginv1.Value{Json: encode(p.t, input)},
-		Run: &pluginv1.RunContext{Workflow: "test", RunId: "run", StepId: "step", Attempt: 1, IdempotencyKey: "key"},
-	}
-	for _, option := range options {
-		option(request)
-	}
-	stream, err := p.client.Execute(ctx, request)
+	asked := newRequest(options)
+	stream, err := p.client.Execute(ctx, &pluginv1.ExecuteRequest{
+		Action: action, Connection: asked.connection, Input: &pluginv1.Value{Json: encode(p.t, input)}, Run: asked.run(),
+		Checkpoint: asked.checkpoint, PageCursor: asked.cursor, Watermark: asked.watermark, PageNote: asked.note, AllPages: asked.allPages,
+	})
 	if ended := endOfContext(err); ended != nil { // before the request was sent
 		return Result{Err: ended}
 	}
@@ -253,6 +211,30 @@ func (p *Plugin) CallContext(ctx context.Context, action string, input any, opti
 		p.checkOutput(action, result.Output)
 	}
 	return result
+}
+
+// Reconciled is the answer of an action's ReconcileWith.
+type Reconciled struct {
+	Applied   sdk.Applied
+	Output    json.RawMessage // nil = not known
+	Sensitive []string        // JSON Pointers of secret parts of Output
+	Note      string
+}
+
+// Reconcile asks "did it happen?" of a call with this input, as the host does when
+// its answer was lost. It takes the options of that call.
+func (p *Plugin) Reconcile(action string, input any, options ...Option) Reconciled {
+	p.t.Helper()
+	asked := newRequest(options)
+	response, err := p.client.Reconcile(p.t.Context(), &pluginv1.ReconcileRequest{
+		Action: action, Connection: asked.connection, Input: &pluginv1.Value{Json: encode(p.t, input)}, Run: asked.run(), Checkpoint: asked.checkpoint,
+	})
+	if err != nil {
+		p.t.Fatalf("reconcile %s: %v", action, err)
+	}
+	return Reconciled{
+		Applied: sdk.Applied(response.GetApplied()), Output: response.GetOutput().GetJson(), Sensitive: response.GetOutput().GetSensitive(), Note: response.GetNote(),
+	}
 }
 
 func (p *Plugin) collect(action string, stream grpc.ServerStreamingClient[pluginv1.ExecuteEvent]) Result {

@@ -64,7 +64,7 @@ func TestHarnessCallsAnAction(t *testing.T) {
 	if problems := plugin.Connect("bad", map[string]any{"base_url": "nowhere"}); len(problems) == 0 {
 		t.Error("a wrong base_url is taken")
 	}
-	if plugin.Action("current").GetDoc() != "Now" || plugin.Describe().GetName() != "weather" {
+	if plugin.Action("current").Doc != "Now" || plugin.Describe().Name != "weather" {
 		t.Errorf("described as %v", plugin.Describe())
 	}
 }
