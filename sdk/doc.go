@@ -25,6 +25,10 @@
 // A paged action is one request and one call of Call.ReadPage: it finds the list,
 // the next page, and what does not fit together.
 //
+// A service that wants OAuth 2.0 access tokens is called through
+// Call.HTTP().WithGrant(ClientCredentials{...}) or with a RefreshToken: the host
+// keeps the token, and it is renewed once when the service refuses it.
+//
 // What a function may do a second time is said by the constructor of its
 // action: Read, Idempotent, Keyed or Once.
 package sdk

@@ -34,6 +34,7 @@ type HTTPClient struct {
 	header   http.Header
 	granted  origins // where credentials may go
 	classify func(*Response) error
+	grant    Grant // where the tokens of its requests come from, nil = there are none
 }
 
 // Request is one request. Path is relative to base_url and escaped (see Path).
@@ -51,14 +52,17 @@ type Request struct {
 	// that the service wants there.
 	SecretQuery []string
 
-	JSON        any    // body, encoded; nil = none
-	Body        []byte // body as it is, when JSON is nil
-	ContentType string // of Body
+	JSON        any        // body, encoded; nil = none
+	Form        url.Values // body as a form (application/x-www-form-urlencoded), when JSON is nil
+	Body        []byte     // body as it is, when JSON and Form are nil
+	ContentType string     // of Body
 
 	Accept   []int                 // statuses besides 2xx that are answers, not failures
 	Classify func(*Response) error // asked before the status; replaces the client's
 	MaxBody  int64                 // bytes, 0 = DefaultMaxBody, at most HardMaxBody
 	Close    bool                  // use a network connection of its own, closed after
+
+	ofToken bool // a request for a token: nothing of the call itself
 }
 
 // WithContext returns a client whose requests end with ctx, which should be
@@ -147,6 +151,9 @@ func (h *HTTPClient) Do(request *Request) (*Response, error) {
 	if h.err != nil {
 		return nil, Errorf(CodeInvalid, "the connection's settings: %w", h.err)
 	}
+	if h.grant != nil {
+		return h.doGranted(request)
+	}
 	target, err := h.target(request)
 	if err != nil {
 		notSent := asError(err)
@@ -157,7 +164,7 @@ func (h *HTTPClient) Do(request *Request) (*Response, error) {
 	var outgoing *http.Request
 	trace := &httptrace.ClientTrace{WroteHeaders: func() {
 		sent.Store(true)
-		if !isRead(outgoing.Method) {
+		if !isRead(outgoing.Method) && !request.ofToken {
 			h.core.wrote.Store(true)
 		}
 	}}
@@ -206,6 +213,9 @@ func (h *HTTPClient) maskQuery(request *Request) {
 // outgoing builds the request. A header that would carry cookies is dropped.
 func (h *HTTPClient) outgoing(ctx context.Context, request *Request, target *url.URL) (*http.Request, error) {
 	body, contentType := request.Body, request.ContentType
+	if request.Form != nil {
+		body, contentType = []byte(request.Form.Encode()), formType
+	}
 	if request.JSON != nil {
 		encoded, err := marshalJSON(request.JSON)
 		if err != nil {
@@ -253,7 +263,7 @@ func (h *HTTPClient) setHeaders(outgoing *http.Request, request *Request, conten
 		header.Set("Traceparent", trace)
 	}
 	key := h.core.run.IdempotencyKey
-	if !isRead(outgoing.Method) && key != "" && h.core.keyed() && header.Get("Idempotency-Key") == "" {
+	if !isRead(outgoing.Method) && key != "" && !request.ofToken && h.core.keyed() && header.Get("Idempotency-Key") == "" {
 		header.Set("Idempotency-Key", key)
 	}
 	if values, ok := header["Idempotency-Key"]; ok {
