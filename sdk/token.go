@@ -60,12 +60,25 @@ func (c *core) storedToken(key string) (StoredToken, error) {
 	}
 	stored := response.GetStored()
 	if stored == nil {
+		c.giveBack(client, response.GetLease())
 		return StoredToken{}, &Error{Code: CodeUnsupported, Applied: NotApplied, Message: "the host can't tell the state of a token"}
 	}
 	return StoredToken{
 		State: stored.GetState(), ExpiresAt: goTime(stored.GetExpiresAt()), Renewable: stored.GetRenewable(),
 		Extra: stored.GetExtra(), Reason: stored.GetReason(),
 	}, nil
+}
+
+// giveBack ends a lease that nobody asked for, as hosts give that do not know Peek:
+// others wait for its end.
+func (c *core) giveBack(client pluginv1.HostClient, lease *pluginv1.RefreshLease) {
+	if lease == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.hostContext()), commitTimeout)
+	defer cancel()
+	unused := c.protoError(Refused(CodeCanceled, "the token was only looked at"))
+	_, _ = client.CommitToken(ctx, &pluginv1.CommitTokenRequest{LeaseId: lease.GetId(), Error: unused}) // else the lease runs out
 }
 
 // always is a validity that no token has: the host answers with the lease.

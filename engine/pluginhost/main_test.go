@@ -88,11 +88,20 @@ func runPlugin(mode string) {
 			os.Exit(0)
 		}()
 	}
+	var served goplugin.Plugin = &evilPlugin{server: newEvilServer(mode)}
+	if descriptor, ok := strings.CutPrefix(mode, firstMode); ok {
+		first, err := newFirstPlugin(descriptor)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		served = first
+	}
 	goplugin.Serve(&goplugin.ServeConfig{
 		HandshakeConfig: goplugin.HandshakeConfig{
 			ProtocolVersion: protocol, MagicCookieKey: handshake.MagicCookieKey, MagicCookieValue: handshake.MagicCookieValue,
 		},
-		Plugins: goplugin.PluginSet{handshake.PluginSet: &evilPlugin{server: newEvilServer(mode)}},
+		Plugins: goplugin.PluginSet{handshake.PluginSet: served},
 		Logger:  hclog.New(&hclog.LoggerOptions{Output: os.Stderr, JSONFormat: true, Level: hclog.Warn}),
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
 			return grpc.NewServer(append(opts, grpc.MaxRecvMsgSize(64<<20), grpc.MaxSendMsgSize(256<<20),
@@ -158,7 +167,7 @@ const evilOutput = `{"type":"object","properties":{
 func evilActions() []string {
 	return []string{
 		"echo", "crash", "hang", "slow", "huge", "lie", "flood", "progress", "nothing", "twice", "pending", "fail",
-		"unauthorized", "secret", "sensitive", "forge", "environ", "spawn", "state", "token", "pid", "strange", "note", "grow", "bytes", "says", "text", "leak", "ask", "reserve", "use", "threads", "forks", "group",
+		"unauthorized", "secret", "sensitive", "forge", "environ", "spawn", "state", "token", "pid", "strange", "note", "grow", "bytes", "says", "text", "leak", "ask", "reserve", "use", "threads", "forks", "group", "later",
 	}
 }
 
@@ -191,6 +200,12 @@ func (s *evilServer) Describe(context.Context, *pluginv1.DescribeRequest) (*plug
 		response.Login = &pluginv1.Login{Start: "echo", Wait: "wait"}
 	case "many":
 		response.Actions = append(response.Actions, manyActions(1000)...)
+	case "later":
+		response.ProtocolMinor, response.Plugin.Features = 99, []string{"time_travel", "reconcile"}
+		later(response)
+		for _, a := range response.Actions {
+			later(a)
+		}
 	case "lost-field":
 		first.Paging = &pluginv1.Paging{CursorField: "text", NextField: "next"}
 	}
@@ -381,6 +396,8 @@ func (s *evilServer) misbehave(r *pluginv1.ExecuteRequest, stream grpc.ServerStr
 	case "twice":
 		_ = stream.Send(completed(`{}`))
 		return stream.Send(completed(`{}`))
+	case "later":
+		return executeLater(stream.Send)
 	case "strange":
 		return status.Error(codes.DataLoss, "odd")
 	case "pending":
