@@ -1,0 +1,51 @@
+package python
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+)
+
+// TestIssue15_5_BothSDKsDescribeAlike: the schemas are equal to the byte, and twice the
+// same.
+func TestIssue15_5_BothSDKsDescribeAlike(t *testing.T) {
+	t.Parallel()
+	described := map[string]*pluginv1.DescribeResponse{}
+	for name, w := range twins(t) {
+		ctx, cancel := w.context(20 * time.Second)
+		defer cancel()
+		first, err := w.client.Describe(ctx, &pluginv1.DescribeRequest{})
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, w.stderr)
+		}
+		again, err := w.client.Describe(ctx, &pluginv1.DescribeRequest{HostVersion: "9", ProtocolMinor: 99})
+		if err != nil || !proto.Equal(first, again) {
+			t.Errorf("%s describes itself in two ways: %v", name, err)
+		}
+		first.Sdk = ""
+		described[name] = first
+	}
+	if diff := cmp.Diff(readable(described["go"]), readable(described["python"])); diff != "" {
+		t.Errorf("schemas (-go +python):\n%s", diff)
+	}
+	if diff := cmp.Diff(described["go"], described["python"], protocmp.Transform()); diff != "" {
+		t.Errorf("descriptions (-go +python):\n%s", diff)
+	}
+}
+
+// readable are the schemas as texts.
+func readable(d *pluginv1.DescribeResponse) []string {
+	texts := []string{string(d.GetConfigSchema())}
+	for _, a := range d.GetActions() {
+		texts = append(texts, a.GetName(), string(a.GetInputSchema()), string(a.GetOutputSchema()))
+		for _, e := range a.GetExamples() {
+			texts = append(texts, string(e.GetInput()))
+		}
+	}
+	return texts
+}
