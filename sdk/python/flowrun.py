@@ -4279,7 +4279,8 @@ class _Process:
         os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # the host shows what stands on stderr
         token = _launch_token()
         _close_memory()
-        grpc: Any = importlib.import_module("grpc")
+        grpc = _library("grpc")
+        _library("google.protobuf")
         address = os.environ.get("FLOWRUN_HOST_SOCKET", "")
         server = _Server(self.plugin, _HostClient(address, token) if address else None, _message_limit())
         listener = grpc.server(futures.ThreadPoolExecutor(max_workers=256), interceptors=[_guard(grpc, token)], options=[
@@ -4324,6 +4325,16 @@ class _Process:
             "grpc.health.v1.Health": {"Check": grpc.unary_unary_rpc_method_handler(health)},
             "plugin.GRPCController": {"Shutdown": grpc.unary_unary_rpc_method_handler(shut_down)},
         }
+
+
+def _library(name: str) -> Any:
+    """Loads a library, or says to whoever reads stderr how to get it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as err:
+        sys.stderr.write(f"{sys.executable} has no {name} ({err}): a plugin in Python needs grpcio and protobuf. "
+                         "apt-get install python3-grpcio python3-protobuf, or pip install grpcio protobuf\n")
+        sys.exit(2)
 
 
 def _contained(grpc: Any, fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
