@@ -3,7 +3,7 @@ LINT = $(GO) -C tools tool golangci-lint
 
 .PHONY: check build test race fuzz lint gen gen-check golden bench examples peers browser oidc slow
 .PHONY: sound sound-mutants faults power syscalls full-disk corruption kill crash triggers schedules backups soak sim sim-driver replay timers tokens evil canary growth swaps cgroup shutdown hostile row-mutants mutants walks
-.PHONY: licences vulnerabilities release reproduce
+.PHONY: licences vulnerabilities release release-check image image-check reproduce
 
 check: build lint gen-check test examples ## everything that a change must pass
 
@@ -53,8 +53,17 @@ licences: ## the licence of every module in the program is among those allowed
 vulnerabilities: ## known faults in what flowrun calls; said and skipped where Go's data base can't be reached
 	GO=$(GO) ./scripts/vulnerabilities
 
-release: ## dist/: an archive for each system, what is in it as CycloneDX, SHA256SUMS; the same bytes for the same commit
-	$(GO) -C tools run ./supply release
+release: ## dist/: archives, images, what is in them as CycloneDX, SHA256SUMS, signed with KEY=FILE, of ONLY=linux_amd64,..; the same bytes for the same commit
+	$(GO) -C tools run ./supply release $(if $(KEY),--key $(abspath $(KEY))) $(if $(ONLY),--only $(ONLY))
+
+release-check: ## the release in dist is whole, signed by PUBLIC=FILE, and does its first steps in an empty folder
+	$(GO) -C tools run ./supply check $(if $(PUBLIC),--public $(abspath $(PUBLIC)))
+
+image: ## dist/flowrun-VERSION-linux-ARCH.oci.tar, without Docker
+	$(GO) -C tools run ./supply image
+
+image-check: ## the newest image of dist as the first process of namespaces of its own: it serves, waits for orphans, drains (Linux, root)
+	FLOWRUN_IMAGE=$$(ls -t $(CURDIR)/dist/*-linux-$$($(GO) env GOARCH).oci.tar | head -1) $(GO) -C tools test -count=1 -v -run TheImageServes ./supply
 
 reproduce: ## the release of this machine's system twice, in two folders: the same bytes
 	$(GO) -C tools run ./supply reproduce

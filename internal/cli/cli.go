@@ -41,6 +41,7 @@ type System struct {
 	User           string // who runs this process, for where $USER is not set
 	PID            int
 	Version        string
+	Build          Build // where the program comes from
 	Now            func() time.Time
 	Entropy        io.Reader
 	Location       *time.Location // times are shown in it
@@ -151,7 +152,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddCommand(
 		a.runCommand(), a.callCommand(), a.validateCommand(), a.testCommand(), a.graphCommand(), a.runsCommand(), a.pluginsCommand(),
 		a.connectionsCommand(), a.secretsCommand(), a.stateCommand(), a.sandboxCommand(), a.initCommand(), a.newCommand(), a.configCommand(), a.versionCommand(),
-		a.serveCommand(), a.tokensCommand(), a.doctorCommand(), a.planCommand(), a.schemaCommand(), a.fmtCommand(), a.explainCommand(), a.dbCommand(), a.keyCommand(), a.schedulesCommand(),
+		a.serveCommand(), a.tokensCommand(), a.doctorCommand(), a.planCommand(), a.schemaCommand(), a.fmtCommand(), a.explainCommand(), a.dbCommand(), a.keyCommand(), a.schedulesCommand(), a.manCommand(), a.readyCommand(),
 	)
 	root.InitDefaultCompletionCmd("completion")
 	root.SetHelpCommand(helpCommand())

@@ -75,13 +75,9 @@ func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND..]", Short: "Help about any command",
 		RunE: func(c *cobra.Command, args []string) error {
-			command := c.Root()
-			for _, name := range args {
-				next := slices.IndexFunc(command.Commands(), func(sub *cobra.Command) bool { return sub.Name() == name })
-				if next < 0 {
-					return subcommandArgs(command, []string{name})
-				}
-				command = command.Commands()[next]
+			command, err := commandNamed(c.Root(), args)
+			if err != nil {
+				return err
 			}
 			return command.Help()
 		},

@@ -31,9 +31,10 @@ func Host() System {
 	if err != nil {
 		name = "localhost" // it only labels owner.json
 	}
+	info, _ := debug.ReadBuildInfo()
 	return System{
 		User: userName(), Stdout: os.Stdout, Stderr: os.Stderr, Stdin: os.Stdin, Environ: os.Environ(), ControlGroup: controlGroup, Dir: dir, Executable: executable,
-		Host: name, PID: os.Getpid(), Version: buildVersion(), Now: time.Now, Entropy: rand.Reader, Location: time.Local,
+		Host: name, PID: os.Getpid(), Version: buildVersion(info), Build: buildOf(info), Now: time.Now, Entropy: rand.Reader, Location: time.Local,
 		Signals:   func() (<-chan os.Signal, func()) { return notify(os.Interrupt, syscall.SIGTERM) },
 		Terminate: func() (<-chan os.Signal, func()) { return notify(syscall.SIGTERM) },
 		Reload:    func() (<-chan os.Signal, func()) { return notify(syscall.SIGHUP) },
@@ -65,13 +66,4 @@ func notify(which ...os.Signal) (signals <-chan os.Signal, stop func()) {
 	channel := make(chan os.Signal, 2)
 	signal.Notify(channel, which...)
 	return channel, func() { signal.Stop(channel) }
-}
-
-// buildVersion is the module's version, or the commit that it was built from.
-func buildVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return "dev"
-	}
-	return info.Main.Version
 }

@@ -53,6 +53,20 @@ func (c *Client) Owner(ctx context.Context) (*Owner, error) {
 	return fetch[Owner](ctx, c, "/local/owner")
 }
 
+// Ready is an error while the owner takes nothing new: it ends, its store has failed, or
+// there is no room for a run.
+func (c *Client) Ready(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://flowrun/readyz", nil)
+	if err != nil {
+		return fmt.Errorf("build request for /readyz: %w", err)
+	}
+	response, err := c.exchange(ctx, request)
+	if err != nil {
+		return err
+	}
+	return response.Body.Close()
+}
+
 // Start starts a run of a workflow's bytes. A workflow with errors is a *Problem
 // with the code wire.CodeInvalidWorkflow; the list returned holds warnings.
 func (c *Client) Start(ctx context.Context, r engine.StartRequest) (*runs.Run, diag.List, error) {
@@ -171,6 +185,11 @@ func (c *Client) send(ctx context.Context, method, path string, body any, header
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
+	return c.exchange(ctx, request)
+}
+
+// exchange sends a request that is whole.
+func (c *Client) exchange(ctx context.Context, request *http.Request) (*http.Response, error) {
 	response, err := c.http.Do(request)
 	if err != nil {
 		return nil, goneError(ctx, err)

@@ -38,11 +38,11 @@ type listed struct {
 }
 
 // modulesOf lists the modules in the program for a target, sorted by path, the
-// standard library under the name "std". The program's own module is not among them.
+// standard library under the name "std". The modules of this repository are not among them.
 func modulesOf(ctx context.Context, dir string, t target) ([]module, error) {
 	list := exec.CommandContext(ctx, "go", "list", "-deps", "-json=Dir,Standard,Module", program)
 	list.Dir, list.Stderr = dir, os.Stderr
-	list.Env = append(os.Environ(), t.env()...)
+	list.Env = append(os.Environ(), t.env(dir)...)
 	out, err := list.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list for %s: %w", t, err)
@@ -59,6 +59,9 @@ func modulesOf(ctx context.Context, dir string, t target) ([]module, error) {
 			continue
 		}
 		m := p.Module
+		if m.Replace != nil && m.Replace.Version == "" {
+			continue // a folder of the repository: a module of ours, under our licence
+		}
 		if found[m.Path] == nil {
 			found[m.Path] = &module{Path: m.Path, Version: m.Version, Sum: m.Sum, Dir: m.Dir}
 			if r := m.Replace; r != nil {

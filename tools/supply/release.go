@@ -3,8 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"crypto/sha256"
-	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"io"
@@ -27,35 +27,86 @@ func (t target) String() string { return t.os + "_" + t.arch }
 
 // env makes the go command build for the target, with what this machine has set
 // for itself taken out.
-func (t target) env() []string {
-	return []string{"GOOS=" + t.os, "GOARCH=" + t.arch, "CGO_ENABLED=0", "GOFLAGS=", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0", "GOWORK=off"}
+func (t target) env(source string) []string {
+	work := "off"
+	if file, err := filepath.Abs(filepath.Join(source, "go.work")); err == nil {
+		if _, err := os.Stat(file); err == nil {
+			work = file
+		}
+	}
+	return []string{"GOOS=" + t.os, "GOARCH=" + t.arch, "CGO_ENABLED=0", "GOFLAGS=", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0", "GOWORK=" + work}
 }
 
 func targets() []target {
 	return []target{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}}
 }
 
-// release makes, for each target, an archive with the program, its licences and
-// what it is made of, and beside the archives the same list and SHA256SUMS. The
-// same commit and the same Go give the same bytes on any machine and in any folder.
-func release(ctx context.Context, source, dist string, wanted []target, out io.Writer) error {
-	commit, err := commitTime(ctx, source)
+// chosen are the targets of a list of their names; all of an empty one.
+func chosen(names string) ([]target, error) {
+	if names == "" {
+		return targets(), nil
+	}
+	var wanted []target
+	for name := range strings.SplitSeq(names, ",") {
+		i := slices.IndexFunc(targets(), func(t target) bool { return t.String() == name })
+		if i < 0 {
+			return nil, fmt.Errorf("%q is no system of a release: they are %v", name, targets())
+		}
+		wanted = append(wanted, targets()[i])
+	}
+	return wanted, nil
+}
+
+// here is the system of this machine.
+func here() target { return target{runtime.GOOS, runtime.GOARCH} }
+
+// maker makes releases of one commit.
+type maker struct {
+	source string
+	commit time.Time
+	texts  *classifier.Classifier
+	own    *built // for this machine's system
+	extras []entry
+	roots  []byte // certificates of authorities, for images
+}
+
+// newMaker reads what all targets share, and builds for this machine.
+func newMaker(ctx context.Context, source string) (*maker, error) {
+	m := &maker{source: source, roots: authorities()}
+	var err error
+	if m.commit, err = commitTime(ctx, source); err != nil {
+		return nil, err
+	}
+	if m.texts, err = assets.DefaultClassifier(); err != nil {
+		return nil, fmt.Errorf("read the texts of licences: %w", err)
+	}
+	if m.own, err = build(ctx, source, here()); err != nil {
+		return nil, err
+	}
+	m.extras, err = extras(ctx, m.own.content, m.commit)
+	return m, err
+}
+
+// release makes, for each target, an archive with the program, its completions, manual
+// pages, licences and what it is made of, for Linux an image as well, and beside them
+// the list of modules and SHA256SUMS, signed where there is a key. The same commit and the
+// same Go give the same bytes on any machine and in any folder.
+func release(ctx context.Context, source, dist string, wanted []target, key ed25519.PrivateKey, out io.Writer) error {
+	if key != nil {
+		if err := isReleaseKey(source, key); err != nil {
+			return err
+		}
+	}
+	m, err := newMaker(ctx, source)
 	if err != nil {
 		return err
 	}
-	texts, err := assets.DefaultClassifier()
-	if err != nil {
-		return fmt.Errorf("read the texts of licences: %w", err)
-	}
-	if err := os.RemoveAll(dist); err != nil {
-		return fmt.Errorf("make room for the release: %w", err)
-	}
-	if err := os.MkdirAll(dist, 0o755); err != nil {
-		return fmt.Errorf("make room for the release: %w", err)
+	if err := emptyFolder(dist); err != nil {
+		return err
 	}
 	sums := map[string][sha256.Size]byte{}
 	for _, t := range wanted {
-		files, err := makeTarget(ctx, source, t, commit, texts)
+		files, err := m.target(ctx, t)
 		if err != nil {
 			return err
 		}
@@ -67,10 +118,32 @@ func release(ctx context.Context, source, dist string, wanted []target, out io.W
 		}
 	}
 	list := sumLines(sums)
-	if err := os.WriteFile(filepath.Join(dist, "SHA256SUMS"), []byte(list), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dist, sumsFile), []byte(list), 0o644); err != nil {
 		return fmt.Errorf("write the release: %w", err)
 	}
 	fmt.Fprint(out, list)
+	if m.own.modified {
+		fmt.Fprintln(out, "changes that are not committed are in it: this is no release for others")
+	}
+	if key == nil {
+		fmt.Fprintf(out, "it is not signed: give a key with --key FILE or %s\n", keyVariable)
+		return nil
+	}
+	signed := signature(key, []byte(list))
+	if err := os.WriteFile(filepath.Join(dist, sigFile), signed, 0o644); err != nil {
+		return fmt.Errorf("write the signature: %w", err)
+	}
+	fmt.Fprint(out, string(signed))
+	return nil
+}
+
+func emptyFolder(dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("make room for the release: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make room for the release: %w", err)
+	}
 	return nil
 }
 
@@ -84,75 +157,71 @@ func sumLines(sums map[string][sha256.Size]byte) string {
 	return strings.Join(lines, "")
 }
 
-// makeTarget is the archive for one target and the list of what is in it.
-func makeTarget(ctx context.Context, source string, t target, commit time.Time, texts *classifier.Classifier) (map[string][]byte, error) {
-	binary, version, err := build(ctx, source, t)
-	if err != nil {
-		return nil, err
+// parts are what goes out with a program for one target.
+type parts struct {
+	program      *built
+	bom, notices []byte
+}
+
+// partsOf builds for a target and lists what is in it.
+func (m *maker) partsOf(ctx context.Context, t target) (*parts, error) {
+	program := m.own
+	if t != here() {
+		var err error
+		if program, err = build(ctx, m.source, t); err != nil {
+			return nil, err
+		}
 	}
-	modules, err := modulesOf(ctx, source, t)
+	modules, err := modulesOf(ctx, m.source, t)
 	if err != nil {
 		return nil, err
 	}
 	var all []terms
-	for _, m := range modules {
-		found, err := termsOf(texts, m)
+	for _, module := range modules {
+		found, err := termsOf(m.texts, module)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, found)
 	}
 	var bom, notices bytes.Buffer
-	if err := writeBOM(&bom, t, version, commit, sha256.Sum256(binary), all); err != nil {
+	if err := writeBOM(&bom, t, program.version, m.commit, sha256.Sum256(program.content), all); err != nil {
 		return nil, err
 	}
 	if err := writeTexts(&notices, all); err != nil {
 		return nil, err
 	}
-	name := "flowrun_" + strings.TrimPrefix(version, "v") + "_" + t.String()
-	content := []entry{
-		{"flowrun", 0o755, binary}, {"LICENSES-OF-MODULES.txt", 0o644, notices.Bytes()}, {"flowrun.cdx.json", 0o644, bom.Bytes()},
+	return &parts{program, bom.Bytes(), notices.Bytes()}, nil
+}
+
+// target makes the files of one target, by their names.
+func (m *maker) target(ctx context.Context, t target) (map[string][]byte, error) {
+	p, err := m.partsOf(ctx, t)
+	if err != nil {
+		return nil, err
 	}
+	name := "flowrun_" + strings.TrimPrefix(p.program.version, "v") + "_" + t.String()
+	content := []entry{{"flowrun", 0o755, p.program.content}, {"LICENSES-OF-MODULES.txt", 0o644, p.notices}, {"flowrun.cdx.json", 0o644, p.bom}}
 	for _, file := range []string{"LICENSE", "README.md", "SECURITY.md", "CHANGELOG.md", "contrib/flowrun.service"} {
-		text, err := os.ReadFile(filepath.Join(source, file))
+		text, err := os.ReadFile(filepath.Join(m.source, file))
 		if err != nil {
 			return nil, fmt.Errorf("put %s into the archive: %w", file, err)
 		}
 		content = append(content, entry{filepath.Base(file), 0o644, text})
 	}
-	archive, err := pack(name, commit, content)
+	archive, err := pack(name, m.commit, append(content, m.extras...))
 	if err != nil {
 		return nil, err
 	}
-	return map[string][]byte{name + ".tar.gz": archive, name + ".cdx.json": bom.Bytes()}, nil
-}
-
-// build makes the program and says the version that is stamped into it: the tag,
-// or the commit that it was built from.
-func build(ctx context.Context, source string, t target) ([]byte, string, error) {
-	dir, err := os.MkdirTemp("", "flowrun-release-")
-	if err != nil {
-		return nil, "", fmt.Errorf("build for %s: %w", t, err)
+	files := map[string][]byte{name + ".tar.gz": archive, name + ".cdx.json": p.bom}
+	if t.os == "linux" {
+		image, err := m.image(t, p)
+		if err != nil {
+			return nil, err
+		}
+		files[imageName(t, p.program.version)] = image
 	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "flowrun")
-	make := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w -buildid=", "-o", file, program)
-	make.Dir, make.Env = source, append(os.Environ(), t.env()...)
-	if out, err := make.CombinedOutput(); err != nil {
-		return nil, "", fmt.Errorf("build for %s: %w\n%s", t, err, out)
-	}
-	info, err := buildinfo.ReadFile(file)
-	if err != nil {
-		return nil, "", fmt.Errorf("read what was built for %s: %w", t, err)
-	}
-	if info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return nil, "", errors.New("what was built names no version: build in a clone, with git")
-	}
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return nil, "", fmt.Errorf("read what was built for %s: %w", t, err)
-	}
-	return content, info.Main.Version, nil
+	return files, nil
 }
 
 func commitTime(ctx context.Context, source string) (time.Time, error) {
@@ -167,8 +236,8 @@ func commitTime(ctx context.Context, source string) (time.Time, error) {
 	return at, nil
 }
 
-// reproduce makes this machine's archive a second time, in a clone in another
-// folder, and fails when a byte differs.
+// reproduce makes the release of this machine's system a second time, in a clone in
+// another folder, and fails when a byte differs.
 func reproduce(ctx context.Context, out io.Writer) error {
 	changed, err := exec.CommandContext(ctx, "git", "-C", root, "status", "--porcelain").Output()
 	if err != nil {
@@ -186,25 +255,19 @@ func reproduce(ctx context.Context, out io.Writer) error {
 	if text, err := exec.CommandContext(ctx, "git", "clone", "--quiet", "--no-local", root, clone).CombinedOutput(); err != nil {
 		return fmt.Errorf("clone: %w\n%s", err, text)
 	}
-	wanted := []target{{runtime.GOOS, runtime.GOARCH}}
-	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
-	if err := release(ctx, root, first, wanted, io.Discard); err != nil {
-		return err
+	var sums [2][]byte
+	for i, source := range []string{root, clone} {
+		dist := filepath.Join(dir, fmt.Sprint("dist", i))
+		if err := release(ctx, source, dist, []target{here()}, nil, io.Discard); err != nil {
+			return err
+		}
+		if sums[i], err = os.ReadFile(filepath.Join(dist, sumsFile)); err != nil {
+			return fmt.Errorf("read the sums: %w", err)
+		}
 	}
-	if err := release(ctx, clone, second, wanted, io.Discard); err != nil {
-		return err
+	if !bytes.Equal(sums[0], sums[1]) {
+		return fmt.Errorf("two builds of one commit differ:\n%s\n%s", sums[0], sums[1])
 	}
-	one, err := os.ReadFile(filepath.Join(first, "SHA256SUMS"))
-	if err != nil {
-		return err
-	}
-	other, err := os.ReadFile(filepath.Join(second, "SHA256SUMS"))
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(one, other) {
-		return fmt.Errorf("two builds of one commit differ:\n%s\n%s", one, other)
-	}
-	fmt.Fprintf(out, "two builds of one commit in two folders are the same:\n%s", one)
+	fmt.Fprintf(out, "two builds of one commit in two folders are the same:\n%s", sums[0])
 	return nil
 }
