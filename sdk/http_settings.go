@@ -37,7 +37,7 @@ const (
 
 // CheckBaseURL returns the base URL without a trailing slash, or says what is
 // wrong with it: it must be absolute, http or https, without query, fragment
-// and user (T-01).
+// and user.
 func CheckBaseURL(text string) (string, error) {
 	u, err := url.Parse(text)
 	switch {

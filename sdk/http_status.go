@@ -78,7 +78,7 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 }
 
 // rate collects the X-RateLimit headers as received: numbers where they are
-// numbers (I-20). nil = there are none.
+// numbers. nil = there are none.
 func (r *Response) rate() map[string]any {
 	var rate map[string]any
 	for _, name := range []string{"Limit", "Remaining", "Window", "Reset"} {

@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -139,6 +140,43 @@ func valueCases() []*Case {
 			},
 		},
 		{
+			Name:     "issue 15, 2: an answer that breaks the schema which the inputs narrowed fails its step, with its place",
+			Workflow: Workflow(Do("a", "svc.read", nil, Form(smallNumber), Retry(2, time.Second))),
+			Answers:  map[string][]Answer{"a": {OK(`{"n":7}`)}},
+			Want: Want{
+				Status: runs.RunFailed, Count: 2, Took: time.Second,
+				Error: &WantError{Kind: plan.KindUnexpectedResponse, Step: "a", Reason: "schema"},
+				Check: func(t testing.TB, got Result) {
+					if string(got.Error.Details) != `{"output_pointer":"/n"}` {
+						t.Errorf("details = %s", got.Error.Details)
+					}
+				},
+			},
+		},
+		{
+			Name:     "issue 15, 5: an answer above the limit of a message is not asked for again",
+			Workflow: Workflow(Do("a", "svc.read", nil, Retry(4, time.Second))),
+			Answers:  map[string][]Answer{"a": {{Answer: runs.Answer{Failed: &runs.Error{Kind: plan.KindUnexpectedResponse, Reason: runs.ReasonTooLarge, Applied: runs.AppliedUnknown}}}}},
+			Want: Want{
+				Status: runs.RunFailed, Count: 1,
+				Error: &WantError{Kind: plan.KindUnexpectedResponse, Step: "a", Reason: runs.ReasonTooLarge},
+			},
+		},
+		{
+			Name:     "issue 15, 2: an effect whose answer breaks only the narrowed schema has happened",
+			Workflow: Workflow(Do("a", "svc.ship", nil, Form(strings.ReplaceAll(smallNumber, `"n"`, `"value"`)), Retry(3, time.Second))),
+			Answers:  map[string][]Answer{"a": {OK(`{"value":7}`)}},
+			Want: Want{
+				Status: runs.RunFailed, Count: 1,
+				Error: &WantError{Kind: plan.KindUnexpectedResponse, Step: "a", Reason: "schema"},
+				Check: func(t testing.TB, got Result) {
+					if got.Error.Applied != runs.AppliedFully {
+						t.Errorf("applied = %s", got.Error.Applied)
+					}
+				},
+			},
+		},
+		{
 			Name:     "rule 9: an expression that fails is a failure of its step, with its place",
 			Workflow: Workflow(Let("a", "x", "${{ inputs.list[3] }}"), Do("b", "svc.read", nil, Needs())),
 			Inputs:   `{"list":[1]}`,
@@ -229,3 +267,6 @@ func failureCases() []*Case {
 		},
 	}
 }
+
+// smallNumber is what the inputs of a step narrow an answer to.
+const smallNumber = `{"type":"object","properties":{"n":{"type":"integer","maximum":3}}}`

@@ -181,7 +181,7 @@ func (s *step) completed(answer *runs.Completed) {
 		result, err = s.read(answer.Output)
 	}
 	if err != nil {
-		s.attemptFailed(unreadable(err))
+		s.attemptFailed(s.misfit(err))
 		return
 	}
 	if failure := s.readCursor(answer.Cursor); failure != nil {
@@ -200,11 +200,9 @@ func (s *step) completed(answer *runs.Completed) {
 	s.roundDone(result, answer.Output)
 }
 
-// decode reads an output by its schema. Where the arguments narrowed the schema,
-// an answer that keeps to what the action declares all the same is taken with a
-// warning: what the plugin expects of a service must not cost the answer. An
-// expression that relied on the narrow type fails by itself. Names that the schema
-// excludes are left out: what was proven of the others holds.
+// decode reads an output by its schema: the one that the arguments narrowed, where
+// they did. Names that the schema excludes are left out: what was proven of the
+// others holds.
 func (s *step) decode(output json.RawMessage) (any, error) {
 	value, _, err := s.decodeAs(output)
 	return value, err
@@ -224,7 +222,9 @@ func (s *step) decodeAs(output json.RawMessage) (any, *schema.Type, error) {
 	if wideErr != nil {
 		return nil, nil, wideErr
 	}
-	s.list.m.log(s.path, "warn", unreadable(err).Message)
+	if err := s.keptTo(err); err != nil {
+		return nil, nil, err
+	}
 	return wide, s.code.action.output, nil
 }
 
@@ -269,7 +269,9 @@ func (s *step) fits(output json.RawMessage) (*schema.Type, error) {
 	if wideErr := s.check(s.code.action.output, output); wideErr != nil {
 		return nil, wideErr
 	}
-	s.list.m.log(s.path, "warn", unreadable(err).Message)
+	if err := s.keptTo(err); err != nil {
+		return nil, err
+	}
 	return s.code.action.output, nil
 }
 

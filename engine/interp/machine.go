@@ -29,7 +29,9 @@ import (
 //	   the bytes of a journal are bounded by the driver alone
 //	5: an unknown outcome for which `on_error` pauses can be resolved; a step that
 //	   pauses for one of the steps in it is resumed, not resolved
-const Version = 5
+//	6: an answer that breaks the schema which the arguments narrowed fails its step; one
+//	   above the limit of a message is not asked for again
+const Version = 6
 
 // since reports whether the run began with at least this version of the
 // behaviour.

@@ -99,10 +99,13 @@ func (s *step) mayRepeatRefused(failure *runs.Error) bool {
 		failure.Kind == plan.KindUnavailable && failure.HTTPStatus == http.StatusServiceUnavailable
 }
 
-// retries reports whether the step's `retry` covers the failure and has an
-// attempt left.
+// retries reports whether the step's `retry` covers the failure, has an attempt left,
+// and another attempt can end otherwise.
 func (s *step) retries(failure *runs.Error) bool {
 	policy := s.code.step.Retry
+	if failure.Kind == plan.KindUnexpectedResponse && failure.Reason == runs.ReasonTooLarge && s.list.m.since(6) {
+		return false
+	}
 	return policy != nil && s.action.attempt < policy.Attempts && slices.Contains(policy.On, failure.Kind)
 }
 

@@ -164,7 +164,7 @@ func (u *unit) check(d *Description) (*contract, error) {
 func checkLimiter(l plan.Limiter, set map[string]bool) error {
 	switch {
 	case !actionName().MatchString(l.Name):
-		return fmt.Errorf("limiter %q: the name has other characters than lower-case letters, digits and _", l.Name)
+		return fmt.Errorf("limiter %q: %s", clipped(l.Name), wrongName(l.Name))
 	case set[l.Name]:
 		return fmt.Errorf("limiter %s stands there twice", l.Name)
 	case l.Requests > 0 && l.Window <= 0:
@@ -177,7 +177,7 @@ func checkLimiter(l plan.Limiter, set map[string]bool) error {
 
 func checkAction(a *plan.Action, limiters map[string]bool) (*actionContract, error) {
 	if !actionName().MatchString(a.Name) {
-		return nil, errors.New("the name has other characters than lower-case letters, digits and _")
+		return nil, errors.New(wrongName(a.Name))
 	}
 	if a.Effect == "" {
 		return nil, errors.New("it does not say its effect")

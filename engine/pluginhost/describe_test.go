@@ -50,6 +50,9 @@ func TestWrongDescriptionsAreRefused(t *testing.T) {
 		"bad-schema":   "`actions.echo.output_schema`: it is no JSON",
 		"lost-limiter": `limiter "none" is not declared`,
 		"lost-login":   `its login: `,
+		"long-name":    "the name has 64 characters, at most 63 are taken",
+		"long-limiter": "the name has 70 characters, at most 63 are taken",
+		"capitals":     "a name has lower-case letters, digits and _, a letter first",
 		"lost-field":   "",
 	} {
 		t.Run(mode, func(t *testing.T) {

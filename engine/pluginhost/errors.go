@@ -155,11 +155,12 @@ func (p *process) sizeFailure(state *status.Status) *runs.Error {
 		return runs.Failure(plan.KindInvalid, runs.NotApplied, "the input is too large for plugin %s, which takes %s bytes", p.unit.source.Name, match[2])
 	}
 	failure := &runs.Error{
-		Kind: plan.KindUnexpectedResponse, Applied: runs.AppliedUnknown, Reason: "too_large",
+		Kind: plan.KindUnexpectedResponse, Applied: runs.AppliedUnknown, Reason: runs.ReasonTooLarge,
 		Message: fmt.Sprintf("the answer of plugin %s is larger than the limit of %d bytes", p.unit.source.Name, limit),
-		Hint:    diag.Say("ask for less at a time"),
+		Hint:    diag.Say("ask for less at a time: a page, a shorter range, fewer fields; its author can have it answer in pages"),
 	}
 	if match != nil && match[1] != "" {
+		failure.Details = json.RawMessage(fmt.Sprintf(`{"size":%s,"limit":%d}`, match[1], limit)) // digits
 		failure.Message = fmt.Sprintf("the answer of plugin %s has %s bytes, the limit is %d", p.unit.source.Name, match[1], limit)
 	}
 	return failure

@@ -37,6 +37,8 @@ func hintOf(f *runs.Error, connection string) string {
 	switch {
 	case f.Kind == plan.KindUnavailable && f.HTTPStatus != 0:
 		hint = "the service has a problem of its own: try again later, or give the step more `retry`"
+	case f.Kind == plan.KindUnexpectedResponse && !askedByHTTP(f):
+		hint = "the plugin answered otherwise than it declares: tell its author what was asked"
 	case f.Kind == plan.KindInvalid && f.HTTPStatus == 0:
 		return "" // what was refused here says itself what is wrong
 	case f.RetryAfterS > 0:
@@ -47,6 +49,15 @@ func hintOf(f *runs.Error, connection string) string {
 		name = fmt.Sprintf("connection `%s`", connection)
 	}
 	return strings.NewReplacer("CONNECTION", name, "WAIT", wait).Replace(hint)
+}
+
+// askedByHTTP reports whether the failure is of a request that a plugin sent: one of a
+// plugin without HTTP has nothing to do with proxies.
+func askedByHTTP(f *runs.Error) bool {
+	var request struct {
+		URL string `json:"url"`
+	}
+	return f.HTTPStatus != 0 || json.Unmarshal(f.Details, &request) == nil && request.URL != ""
 }
 
 // withPlace adds the service and the action to the details, where they are not

@@ -28,6 +28,8 @@ func TestEveryKindHasAHint(t *testing.T) {
 		"a problem of its own":   {Kind: plan.KindUnavailable, HTTPStatus: 503},
 		"no proxy or login page": {Kind: plan.KindUnexpectedResponse, HTTPStatus: 200},
 		"a longer `timeout`":     {Kind: plan.KindTimeout},
+		"proxy":                  {Kind: plan.KindUnexpectedResponse, Details: []byte(`{"url":"https://x.example/a"}`)},
+		"tell its author":        {Kind: plan.KindUnexpectedResponse, Details: []byte(`{"output_pointer":"/n"}`)},
 	} {
 		if got := hintOf(f, "work"); !strings.Contains(got, want) {
 			t.Errorf("%s: %q lacks %q", f.Kind, got, want)

@@ -198,6 +198,12 @@ func (s *evilServer) Describe(context.Context, *pluginv1.DescribeRequest) (*plug
 		first.Limiters = []string{"none"}
 	case "lost-login":
 		response.Login = &pluginv1.Login{Start: "echo", Wait: "wait"}
+	case "long-name":
+		first.Name = strings.Repeat("a", 64)
+	case "long-limiter":
+		response.Limiters[0].Name = strings.Repeat("l", 70)
+	case "capitals":
+		first.Name = "Echo"
 	case "many":
 		response.Actions = append(response.Actions, manyActions(1000)...)
 	case "later":

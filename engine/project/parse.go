@@ -117,7 +117,7 @@ func (p *parser) rate(n *spec.Node) {
 func (p *parser) plugin(name, value *spec.Node) {
 	plugin, granted := Plugin{Name: name.Text, Pos: name.Pos}, false
 	p.keys(value, "plugin `"+name.Text+"`", map[string]func(*spec.Node){
-		"source":  func(n *spec.Node) { plugin.Source = p.text(n, "`source`") },
+		"source":  func(n *spec.Node) { plugin.Source = p.source(n, name.Text) },
 		"version": func(n *spec.Node) { plugin.Version = p.text(n, "`version`") },
 		"grants": func(n *spec.Node) {
 			granted = true
@@ -128,6 +128,16 @@ func (p *parser) plugin(name, value *spec.Node) {
 		p.problems.Errorf(firstKey(value, name), CodeNoSource, "plugin `%s` has no `source`", name.Text).Hint = diag.Say("name the path of its executable: source: ./bin/flowrun-plugin-" + name.Text)
 	}
 	p.project.Plugins = append(p.project.Plugins, plugin)
+}
+
+// source reads where a plugin lies: on this machine.
+func (p *parser) source(n *spec.Node, plugin string) string {
+	text := p.text(n, "`source`")
+	if scheme, _, isURL := strings.Cut(text, "://"); isURL {
+		p.problems.Errorf(n.Pos, CodeNoSource, "the source of plugin `%s` is an address (%s), not a file", plugin, scheme).Hint =
+			diag.Say("a project starts what lies on this machine: fetch it, then name its path: source: ./bin/flowrun-plugin-" + plugin)
+	}
+	return text
 }
 
 // firstKey is where what a mapping lacks is reported: at its name where it is empty.

@@ -45,6 +45,10 @@ type Error struct {
 	Details json.RawMessage `json:"details,omitempty"`
 }
 
+// ReasonTooLarge is the reason of an unexpected response that is larger than the limit
+// of a message: asked again it is as large.
+const ReasonTooLarge = "too_large"
+
 // Failure is a failure that says no more than its kind, its effect and why.
 func Failure(kind plan.ErrorKind, applied Applied, format string, args ...any) *Error {
 	return &Error{Kind: kind, Applied: applied, Message: fmt.Sprintf(format, args...)}

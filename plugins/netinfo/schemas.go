@@ -27,8 +27,9 @@ func headersSchema() json.RawMessage {
 // timestamps are declared as text, which any of its answers keeps to.
 func whoisSchema() json.RawMessage { return registrationSchema("") }
 
-// narrowWhois types the timestamps as times for workflows. An answer with another
-// text is taken all the same, with a warning, since it keeps to what is declared.
+// narrowWhois types the timestamps as times for workflows. A step whose answer has
+// another text fails; a call outside of workflows takes it, since it keeps to what is
+// declared.
 func narrowWhois(WhoisInput, []string) json.RawMessage {
 	return registrationSchema(`"format": "date-time", `)
 }
