@@ -111,7 +111,7 @@ func (t Tree) CopyTo(dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("copy %s: %w", t.Dir, err)
 	}
-	defer to.Close()
+	defer func() { _ = to.Close() }()
 	return t.digest(to)
 }
 
@@ -121,7 +121,7 @@ func (t Tree) digest(to *os.Root) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("open %s: %w", t.Dir, withoutPath(err))
 	}
-	defer from.Close()
+	defer func() { _ = from.Close() }()
 	entries, err := t.walk(from)
 	if err != nil {
 		return "", err
@@ -172,7 +172,7 @@ func addEntry(sum hash.Hash, from, to *os.Root, e entry, left *int64) error {
 // copyFile writes one file, or reads it alone where to is nil, and takes its bytes from
 // what is left.
 func copyFile(to *os.Root, name string, executable bool, content io.Reader, left *int64) error {
-	var out io.Writer = io.Discard
+	out := io.Discard
 	if to != nil {
 		if err := to.MkdirAll(filepath.FromSlash(path.Dir(name)), 0o700); err != nil {
 			return err //nolint:wrapcheck // it names the path
@@ -234,7 +234,7 @@ func (t Tree) Stamp() (sum [32]byte, bytes, changed int64, err error) {
 	if err != nil {
 		return sum, 0, 0, fmt.Errorf("open %s: %w", t.Dir, withoutPath(err))
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	entries, err := t.walk(root)
 	if err != nil {
 		return sum, 0, 0, err

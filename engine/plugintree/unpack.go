@@ -29,7 +29,7 @@ func Unpack(archive *os.File, dir string, limits Limits) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("unpack %s: %w", archive.Name(), err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	u := &unpacker{to: root, limits: limits, left: limits.Bytes, links: map[string]string{}}
 	if strings.HasSuffix(strings.ToLower(archive.Name()), ".zip") {
 		err = u.zip(archive)
@@ -76,7 +76,7 @@ func (u *unpacker) tar(archive io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("it is no .tar.gz: %w", err)
 	}
-	defer unzipped.Close()
+	defer func() { _ = unzipped.Close() }()
 	// What lies between the files (headers, padding) is bounded too.
 	bounded := &io.LimitedReader{R: unzipped, N: u.limits.Bytes + int64(u.limits.Files)*4096}
 	reader := tar.NewReader(bounded)

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/quota"
 	"github.com/flowrun/flowrun/engine/spec"
 )
 
@@ -51,6 +52,13 @@ func (p *parser) grants(n *spec.Node, plugin *Plugin) {
 		"hosts":    list("hosts", &plugin.Grants.Hosts, wrongHost),
 		"env":      list("env", &plugin.Grants.Env, wrongName),
 		"commands": list("commands", &plugin.Grants.Commands, noExpression),
+		"memory": func(n *spec.Node) {
+			if _, err := quota.ParseSize(n.Text); n.Kind != spec.Scalar || err != nil {
+				p.problems.Errorf(n.Pos, CodeGrant, "`memory` must be a size").Hint = diag.Say("write it as 4GiB")
+				return
+			}
+			plugin.Grants.Memory = n.Text
+		},
 	})
 	for _, path := range paths {
 		granted := PathGrant{Path: strings.TrimSuffix(strings.TrimSuffix(path, ":ro"), ":rw"), ReadOnly: strings.HasSuffix(path, ":ro")}

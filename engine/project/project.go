@@ -54,12 +54,21 @@ type Grants struct {
 	Hosts    []string // host, host:port or URL
 	Env      []string // names
 	Commands []string // names in PATH, or paths
+	Memory   string   // such as 4GiB, in place of the bound that all plugins have; "" = that
 }
 
 // PathGrant is a file or folder with all that it holds.
 type PathGrant struct {
 	Path     string // as written; relative to the project's root
 	ReadOnly bool
+}
+
+// String is the grant as flowrun.yaml has it.
+func (g PathGrant) String() string {
+	if g.ReadOnly {
+		return g.Path + ":ro"
+	}
+	return g.Path
 }
 
 // Retention says how long ended runs are kept; zero = the default.

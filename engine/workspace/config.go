@@ -26,6 +26,7 @@ type Config struct {
 	Bundled        []string // their names
 	Version        string   // of flowrun
 	Sandbox        *Sandbox // nil = calls go where the project says
+	Lock           LockMode // what flowrun.lock decides
 	Now            func() time.Time
 	Entropy        io.Reader
 	Log            *slog.Logger
@@ -75,6 +76,10 @@ type PluginInfo struct {
 	Doc     string `json:"doc,omitempty"`
 	Actions int    `json:"actions"`
 	Error   string `json:"error,omitempty"` // why it can't be described
+	// Locked says whether flowrun.lock has it: what it holds alone runs then.
+	Locked bool `json:"locked"`
+	// Missing is what it asks for and was not given: it runs without.
+	Missing Grants `json:"missing,omitzero"`
 	// Waiting is the plugin as its file is now, where that is not in force.
 	Waiting *WaitingPlugin `json:"waiting,omitempty"`
 }
@@ -87,3 +92,13 @@ type WaitingPlugin struct {
 	Reason   string    `json:"reason"`
 	Problems diag.List `json:"problems,omitempty"` // that workflows would have with it
 }
+
+// LockMode says what flowrun.lock decides.
+type LockMode string
+
+// The modes.
+const (
+	LockHeld    LockMode = ""        // what it has runs as it has it alone; what it has not runs
+	LockStrict  LockMode = "strict"  // what it has not does not run, nor what was granted since
+	LockIgnored LockMode = "ignored" // it is not looked at: it is being written
+)

@@ -48,6 +48,7 @@ func (p *Workspace) described(plugin string) *description {
 	defer cancel()
 	if d.Description, d.err = p.host.Describe(ctx, plugin); d.err == nil {
 		d.config, d.configErr = schema.FromJSON(d.ConfigSchema)
+		d.err = p.checkDescription(plugin, d.Description)
 	}
 	return d
 }

@@ -9,8 +9,10 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/lockfile"
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/project"
+	"github.com/flowrun/flowrun/engine/quota"
 	"github.com/flowrun/flowrun/engine/spec"
 )
 
@@ -20,16 +22,47 @@ type Grants struct {
 	Hosts    []string `json:"hosts,omitempty"`
 	Env      []string `json:"env,omitempty"`
 	Commands []string `json:"commands,omitempty"`
+	Memory   string   `json:"memory,omitempty"` // such as 4GiB
+	State    bool     `json:"state,omitempty"`  // it keeps state: all plugins may
 }
 
 // Empty reports whether nothing is there.
-func (g Grants) Empty() bool { return len(g.Paths)+len(g.Hosts)+len(g.Env)+len(g.Commands) == 0 }
+func (g Grants) Empty() bool { return lockfile.Grants(g).IsZero() }
+
+// IsZero is Empty.
+func (g Grants) IsZero() bool { return g.Empty() }
 
 // String is what is there, for a person: paths a, b; hosts c.
 func (g Grants) String() string { return g.text("%s %s", "; ") }
 
+// And is what is there or in other.
+func (g Grants) And(other Grants) Grants {
+	join := func(a, b []string) []string {
+		if len(b) == 0 {
+			return a
+		}
+		return slices.Concat(a, b)
+	}
+	g.Paths, g.Hosts, g.Env, g.Commands = join(g.Paths, other.Paths), join(g.Hosts, other.Hosts), join(g.Env, other.Env), join(g.Commands, other.Commands)
+	g.Memory = cmp.Or(g.Memory, other.Memory)
+	return g
+}
+
+// Without is what is there and not in other.
+func (g Grants) Without(other Grants) Grants {
+	missing := func(wanted, given []string) []string {
+		return slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return slices.Contains(given, name) })
+	}
+	g.Paths, g.Hosts, g.Env, g.Commands = missing(g.Paths, other.Paths), missing(g.Hosts, other.Hosts), missing(g.Env, other.Env), missing(g.Commands, other.Commands)
+	if other.Memory != "" {
+		g.Memory = ""
+	}
+	g.State = false // nobody is kept from it
+	return g
+}
+
 // YAML is what is there as a flow mapping of flowrun.yaml.
-func (g Grants) YAML() string { return "{" + g.text("%s: [%s]", ", ") + "}" }
+func (g Grants) YAML() string { return g.Declared().YAML() }
 
 func (g Grants) text(format, between string) string {
 	var parts []string
@@ -40,6 +73,12 @@ func (g Grants) text(format, between string) string {
 		if len(part.values) > 0 {
 			parts = append(parts, fmt.Sprintf(format, part.name, strings.Join(part.values, ", ")))
 		}
+	}
+	if g.Memory != "" {
+		parts = append(parts, "memory "+g.Memory)
+	}
+	if g.State {
+		parts = append(parts, "state")
 	}
 	return strings.Join(parts, between)
 }
@@ -181,6 +220,7 @@ func (p *Workspace) granted(plugin project.Plugin) pluginhost.Source {
 			}
 		}
 	}
+	source.Memory, _ = quota.ParseSize(plugin.Grants.Memory) // 0 where nothing was granted
 	return source
 }
 
@@ -202,7 +242,7 @@ func baseURL(config *spec.Node) []string {
 func (p *Workspace) PluginGrants(name string) (wants, granted Grants, err error) {
 	description, err := p.Describe(name)
 	if err == nil {
-		wants = Grants{Hosts: description.Wants.Hosts, Env: description.Wants.Env}
+		wants = p.wants(name, description)
 	}
 	return wants, p.grantsOf(name), err
 }
@@ -213,15 +253,7 @@ func (p *Workspace) grantsOf(name string) Grants {
 		if plugin.Name != name {
 			continue
 		}
-		g := Grants{Hosts: plugin.Grants.Hosts, Env: plugin.Grants.Env, Commands: plugin.Grants.Commands}
-		for _, path := range plugin.Grants.Paths {
-			text := path.Path
-			if path.ReadOnly {
-				text += ":ro"
-			}
-			g.Paths = append(g.Paths, text)
-		}
-		return g
+		return GrantsOf(plugin.Grants)
 	}
 	return Grants{}
 }

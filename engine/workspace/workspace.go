@@ -16,6 +16,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/interp"
+	"github.com/flowrun/flowrun/engine/lockfile"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/project"
@@ -34,6 +35,7 @@ type Workspace struct {
 	redactor *secret.Redactor
 	services *services.Services
 	sandbox  *sandboxed // nil = none
+	lock     lockfile.File
 	// Real are those of the live connections of a sandbox.
 	realSecrets *services.Real
 	builtins    map[string]*plan.Action
@@ -80,6 +82,9 @@ func Load(_ context.Context, config Config) (*Workspace, error) {
 		p.builtins[action.FullName()] = action
 	}
 	if err := p.checkPlugins().Err(); err != nil {
+		return nil, err
+	}
+	if err := p.readLock(); err != nil {
 		return nil, err
 	}
 	var gate pluginhost.Gate
@@ -167,7 +172,8 @@ func (p *Workspace) sources() []pluginhost.Source {
 			granted[plugin.Name] = source
 			continue
 		}
-		source.Path = p.inProject(plugin.Source)
+		source.Path = p.pluginPath(plugin)
+		p.hold(plugin, &source)
 		named[plugin.Name] = true
 		sources = append(sources, source)
 	}
@@ -212,14 +218,16 @@ func (p *Workspace) Plugins(context.Context) []PluginInfo {
 	for _, source := range p.sources() {
 		info := PluginInfo{Name: source.Name, Source: "bundled"}
 		if !source.Bundled {
-			info.Source = relative(p.config.Dir, source.Path)
+			info.Source = p.shownSource(source)
 		}
+		_, info.Locked = p.lock.Plugin(source.Name)
 		description, err := p.Describe(source.Name)
 		if err != nil {
 			info.Error = err.Error()
 		} else {
 			info.Version, info.Doc, info.Digest = description.Version, description.Doc, description.Digest
 			info.Actions = len(description.Actions)
+			info.Missing = p.Missing(source.Name)
 		}
 		info.Waiting = p.Waiting(source.Name)
 		infos = append(infos, info)

@@ -49,7 +49,7 @@ func ProductRules() Rules {
 	rules := Rules{
 		Allowed: map[string][]string{
 			"cmd/flowrun":         {"internal/cli"},
-			"internal/cli":        append(rooms(), "engine", "engine/duration", "engine/peer", "engine/telemetry", "engine/diag", "engine/project", "engine/plan", "engine/runs", "engine/graph", "engine/conformance", "internal/doctor", "internal/web", "internal/web/guard", "internal/web/page", "internal/web/wire", "internal/sandbox", "sdk", "plugins/*"),
+			"internal/cli":        append(rooms(), "engine/install", "engine/lockfile", "engine/plugintree", "engine", "engine/duration", "engine/peer", "engine/telemetry", "engine/diag", "engine/project", "engine/plan", "engine/runs", "engine/graph", "engine/conformance", "internal/doctor", "internal/web", "internal/web/guard", "internal/web/page", "internal/web/wire", "internal/sandbox", "sdk", "plugins/*"),
 			"internal/cli/view":   append(rooms(), "engine", "engine/duration", "engine/diag", "engine/plan", "engine/runs", "engine/graph", "internal/cli/term", "internal/doctor"),
 			"internal/web":        append(rooms(), "docs", "engine", "engine/duration", "engine/diag", "engine/peer", "engine/plan", "engine/runs", "engine/graph"),
 			"internal/web/guard":  {"engine/diag", "internal/web/wire"},
@@ -99,6 +99,8 @@ func ProductRules() Rules {
 			"engine/memstore":      {"engine/journal", "engine/quota", "engine/runs", "engine/store"},
 			"engine/boltstore":     {"engine/diag", "engine/journal", "engine/plan", "engine/quota", "engine/runs", "engine/store"},
 			"engine/schedule":      {"engine/schedule/cron", "engine/plan", "engine/runs"},
+			"engine/lockfile":      {},
+			"engine/install":       {"engine/plugintree"},
 			"engine/plugintree":    {"engine/diag", "engine/quota", "engine/spec"},
 			"engine/pluginhost":    {"proto/**", "engine/plugintree", "engine/peer", "engine/schema", "engine/secret", "engine/plan", "engine/quota", "engine/runs", "engine/diag"},
 			"engine/conformance":   {"engine/pluginhost", "engine/pluginhost/gate", "proto/**", "engine/schema"},
@@ -133,7 +135,7 @@ func roomRules() map[string][]string {
 		"engine/workspace": {
 			"engine/check", "engine/diag", "engine/editor", "engine/eval", "engine/fault", "engine/format", "engine/interp", "engine/journal", "engine/notify",
 			"engine/plan", "engine/runs", "engine/pluginhost", "engine/project", "engine/ratelimit", "engine/schema", "engine/secret", "engine/services", "engine/spec",
-			"engine/store", "engine/strictmode", "engine/testrun",
+			"engine/store", "engine/strictmode", "engine/testrun", "engine/install", "engine/lockfile", "engine/plugintree", "engine/quota",
 		},
 		"engine/inforce": {
 			"engine/check", "engine/diag", "engine/eval", "engine/fault", "engine/interp", "engine/plan", "engine/schedule", "engine/spec", "engine/workspace",

@@ -89,6 +89,7 @@ type app struct {
 		config, state, color string
 		utc, allowNetworkFS  bool
 		acceptRollback       bool
+		locked               bool
 	}
 	output  string // -o of the command; "text" where it has none
 	sandbox bool   // --sandbox of the command
@@ -148,6 +149,7 @@ func (a *app) rootCommand() *cobra.Command {
 	flags.BoolVar(&a.flags.utc, "utc", false, "show times in UTC, not in local time")
 	flags.BoolVar(&a.flags.acceptRollback, "accept-rollback", false, "take a store that was put back to an older copy: what was open then is paused")
 	flags.BoolVar(&a.flags.allowNetworkFS, "allow-network-fs", false, "accept a state folder on a network file system")
+	flags.BoolVar(&a.flags.locked, "locked", false, "run no plugin that flowrun.lock does not have as it is")
 	completeFlag(root, "color", colorModes...)
 	root.AddCommand(
 		a.runCommand(), a.callCommand(), a.validateCommand(), a.testCommand(), a.graphCommand(), a.runsCommand(), a.pluginsCommand(),
@@ -302,6 +304,9 @@ func hintOf(err error) diag.Hint {
 	}
 	if store, ok := errors.AsType[*fault.StoreError](err); ok {
 		return store.Hint
+	}
+	if lock, ok := errors.AsType[*workspace.LockError](err); ok {
+		return lock.Hint
 	}
 	return diag.Hint{}
 }

@@ -104,6 +104,7 @@ func exitCode(err error) int {
 		conflict *fault.ConflictError
 		killed   *killedError
 		loose    *workspace.UnconfinedError
+		lock     *workspace.LockError
 		list     diag.List
 	)
 	switch {
@@ -129,7 +130,7 @@ func exitCode(err error) int {
 		return exitConflict
 	case errors.Is(err, fault.ErrRunNotFound), errors.Is(err, workspace.ErrUnknownPlugin):
 		return exitNotFound
-	case errors.As(err, &list):
+	case errors.As(err, &list), errors.As(err, &lock):
 		return exitInvalid
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted

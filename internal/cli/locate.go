@@ -108,8 +108,12 @@ func (a *app) engineConfig(at place) workspace.Config {
 	if a.sys.ControlGroup != nil {
 		controlGroup = a.sys.ControlGroup()
 	}
+	lock := workspace.LockHeld
+	if a.boolSetting("locked") {
+		lock = workspace.LockStrict
+	}
 	return workspace.Config{
-		StateDir: at.stateDir, ProjectFile: at.projectFile, Dir: at.root, WorkDir: a.sys.Dir, Environ: a.sys.Environ,
+		Lock: lock, StateDir: at.stateDir, ProjectFile: at.projectFile, Dir: at.root, WorkDir: a.sys.Dir, Environ: a.sys.Environ,
 		Executable: a.sys.Executable, Bundled: bundledNames(), Version: a.sys.Version, Sandbox: a.engineSandbox(at),
 		Now: a.sys.Now, Entropy: a.sys.Entropy, Log: a.logger(), ControlGroup: controlGroup, AllowNetworkFS: a.boolSetting("allow_network_fs"), AcceptRollback: a.flags.acceptRollback,
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) pluginsCommand() *cobra.Command {
-	return listGroup(&cobra.Command{Use: "plugins", Short: "The plugins and their actions"}, []*cobra.Command{
+	return listGroup(&cobra.Command{Use: "plugins", Short: "The plugins and their actions"}, append([]*cobra.Command{
 		withText(&cobra.Command{
 			Use: "list", Short: "List the plugins", Args: exactArgs(),
 			Long: "List asks the server of this store, where one runs: it shows the plugins in force there. One whose file has\n" +
@@ -43,7 +43,7 @@ func (a *app) pluginsCommand() *cobra.Command {
 				return usageError(fmt.Errorf("plugins serve %s takes no flags before it", args[0]), "type `flowrun plugins serve NAME`")
 			},
 		},
-	})
+	}, append(a.pluginAddCommands(), a.pluginLockCommands()...)...))
 }
 
 // onProject is what a command does that works on the project alone.

@@ -40,6 +40,7 @@ var ownSettings = []ownSetting{
 	{"allow_network_fs", "--allow-network-fs", "FLOWRUN_ALLOW_NETWORK_FS", "false", "accept a state folder on a network file system"},
 	{"color", "--color", "FLOWRUN_COLOR", "auto", "colours: auto, always or never"},
 	{"config", "--config", "FLOWRUN_CONFIG", "", "the flowrun.yaml in use"},
+	{"locked", "--locked", "FLOWRUN_LOCKED", "false", "run no plugin that flowrun.lock does not have as it is"},
 	{"state", "--state", "FLOWRUN_STATE", "", "the folder of the store"},
 	{"utc", "--utc", "FLOWRUN_UTC", "false", "show times in UTC"},
 }
@@ -82,7 +83,7 @@ func (a *app) loadSettings() error {
 	}
 	flags := map[string]string{
 		"color": a.flags.color, "config": a.flags.config, "state": a.flags.state,
-		"utc": trueText(a.flags.utc), "allow_network_fs": trueText(a.flags.allowNetworkFS),
+		"utc": trueText(a.flags.utc), "allow_network_fs": trueText(a.flags.allowNetworkFS), "locked": trueText(a.flags.locked),
 	}
 	a.settings = nil
 	for _, own := range ownSettings {
@@ -141,7 +142,7 @@ func trueText(set bool) string {
 }
 
 func (a *app) checkBooleans() error {
-	for _, key := range []string{"utc", "allow_network_fs"} {
+	for _, key := range []string{"utc", "allow_network_fs", "locked"} {
 		first := a.find(key)
 		if _, err := strconv.ParseBool(first.Value); err != nil {
 			return usageError(fmt.Errorf("%s: %s takes true or false, not %q", first.Source, key, first.Value), "")

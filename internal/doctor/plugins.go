@@ -3,12 +3,10 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // pluginPatience is how long a plugin may take to start.
@@ -46,31 +44,18 @@ func (e *examination) checkSandbox(_ context.Context, check string) {
 // checkGrants shows what plugins ask for and were not given, before somebody gives it.
 func (e *examination) checkGrants(_ context.Context, check string) {
 	for _, name := range e.project.PluginNames() {
-		wants, granted, err := e.project.PluginGrants(name)
+		_, granted, err := e.project.PluginGrants(name)
 		if err != nil {
 			continue // checkPlugins has said so
 		}
 		if !granted.Empty() {
 			e.ok(check, name, "%s", granted)
 		}
-		if lacking := lackingGrants(wants, granted); !lacking.Empty() {
+		if lacking := e.project.Missing(name); !lacking.Empty() {
 			e.warn(check, name, "it asks for more than it is given: "+lacking.String(),
 				fmt.Sprintf("see whether it should have it; then `plugins: {%s: {grants: %s}}` in %s", name, lacking.YAML(), projectFileName))
 		}
 	}
-}
-
-// lackingGrants is what a plugin asks for and does not have. Without granted hosts it
-// may connect to all.
-func lackingGrants(wants, granted workspace.Grants) workspace.Grants {
-	missing := func(wanted, given []string) []string {
-		return slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return slices.Contains(given, name) })
-	}
-	lacking := workspace.Grants{Env: missing(wants.Env, granted.Env)}
-	if granted.Hosts != nil {
-		lacking.Hosts = missing(wants.Hosts, granted.Hosts)
-	}
-	return lacking
 }
 
 // checkPlugins starts each plugin, some at a time.

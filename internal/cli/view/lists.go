@@ -33,6 +33,8 @@ func (p Page) Plugins(out io.Writer, plugins []workspace.PluginInfo) {
 		about := firstLine(plugin.Doc)
 		if plugin.Error != "" {
 			about = "error: " + firstLine(plugin.Error)
+		} else if !plugin.Missing.Empty() {
+			about += " (not granted: " + plugin.Missing.String() + ")"
 		}
 		return []string{plugin.Name, term.Clean(plugin.Version), fmt.Sprint(plugin.Actions), term.Clean(plugin.Source), term.Clean(about)}
 	})

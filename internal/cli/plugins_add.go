@@ -1,0 +1,409 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/install"
+	"github.com/flowrun/flowrun/engine/lockfile"
+	"github.com/flowrun/flowrun/engine/plugintree"
+	"github.com/flowrun/flowrun/engine/project"
+	"github.com/flowrun/flowrun/engine/workspace"
+	"github.com/flowrun/flowrun/internal/cli/term"
+)
+
+// What of an archive is fetched at most, and for how long.
+const (
+	maxArchive  = 512 << 20
+	archiveTime = 10 * time.Minute
+)
+
+// addFlags are those of add and update.
+type addFlags struct {
+	name, digest, checksums, acceptKey string
+	yes                                bool
+}
+
+func (a *app) pluginAddCommands() []*cobra.Command {
+	var add, update, grants addFlags
+	trust := func(c *cobra.Command, f *addFlags) *cobra.Command {
+		c.Flags().StringVar(&f.digest, "digest", "", "the sha256:HEX that an archive or a file must have")
+		c.Flags().StringVar(&f.checksums, "checksums", "", "the address of a list of checksums; its signature is at .sig, the Ed25519 key at .pub")
+		return c
+	}
+	adding := trust(&cobra.Command{
+		Use: "add SOURCE", Short: "Take in a plugin: a file, a folder or an archive, also by its https address", Args: exactArgs("SOURCE"),
+		Long: "Add shows what a plugin is and what it asks for, and writes it into flowrun.yaml and flowrun.lock. What it is\n" +
+			"not granted it runs without. An archive from elsewhere needs a digest, or checksums that are signed: the key\n" +
+			"is kept in flowrun.lock when it is first seen, and no other is believed since.",
+		Example: "  flowrun plugins add ./words\n  flowrun plugins add https://example.com/words-1.0.0.tar.gz --checksums https://example.com/SHA256SUMS",
+		RunE:    func(c *cobra.Command, args []string) error { return a.addPlugin(c.Context(), args[0], add) },
+	}, &add)
+	adding.Flags().StringVar(&add.name, "name", "", "the plugin's name (default: that of its manifest, or of the file)")
+	adding.Flags().BoolVar(&add.yes, "yes", false, "grant what it asks for")
+	updating := trust(&cobra.Command{
+		Use: "update NAME [SOURCE]", Short: "Take over what a plugin is now, or is elsewhere", Args: rangeArgs(1, "NAME", "SOURCE"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.updatePlugin(c.Context(), args[0], argument(args, 1), update)
+		},
+	}, &update)
+	updating.Flags().StringVar(&update.acceptKey, "accept-key", "", "the new key, ed25519:BASE64, that its publisher told you of")
+	granting := &cobra.Command{
+		Use: "grants [NAME]", Short: "What plugins ask for and are granted; with NAME, grant it", Args: rangeArgs(0, "NAME"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.grantPlugin(c.Context(), argument(args, 0), grants.yes)
+		},
+	}
+	granting.Flags().BoolVar(&grants.yes, "yes", false, "with NAME: grant what it asks for")
+	return []*cobra.Command{
+		adding, updating, granting,
+		{
+			Use: "remove NAME", Short: "Take a plugin out of flowrun.yaml and flowrun.lock", Args: exactArgs("NAME"),
+			RunE: func(_ *cobra.Command, args []string) error { return a.removePlugin(args[0]) },
+		},
+	}
+}
+
+func (a *app) fetcher(l *lockedProject) install.Fetcher {
+	proxy := func(request *http.Request) (*url.URL, error) {
+		for _, name := range []string{"HTTPS_PROXY", "https_proxy"} {
+			if text := a.env(name); text != "" && request.URL.Scheme == "https" {
+				return url.Parse(text)
+			}
+		}
+		return nil, nil
+	}
+	return install.Fetcher{Client: &http.Client{Timeout: archiveTime, Transport: &http.Transport{Proxy: proxy}}, Dir: l.archives(), MaxBytes: maxArchive}
+}
+
+// brought is a source that lies on this machine.
+type brought struct {
+	path, source              string // where it lies; as flowrun.yaml has it
+	archive, signer, checksum string
+}
+
+// bring fetches a source where it is elsewhere. pinned is the key that is believed already.
+func (a *app) bring(ctx context.Context, l *lockedProject, source string, flags addFlags, pinned string) (brought, error) {
+	if !install.IsURL(source) {
+		if flags.checksums != "" {
+			return brought{}, usageError(errors.New("--checksums is for an https address"), "give --digest for a file on this machine")
+		}
+		path := a.abs(source)
+		if _, err := os.Stat(path); err != nil {
+			return brought{}, notFoundError(fmt.Errorf("there is no %s", safePath(source)), "name a file, a folder with "+plugintree.ManifestName+", or an archive of one")
+		}
+		written := path
+		if rel, err := filepath.Rel(l.at.root, path); err == nil && !strings.HasPrefix(rel, "..") {
+			written = "./" + filepath.ToSlash(rel)
+		}
+		return brought{path: path, source: written}, nil
+	}
+	if err := install.CheckURL(source); err != nil {
+		return brought{}, usageError(err, "")
+	}
+	b := brought{source: source, archive: flags.digest}
+	if flags.checksums != "" {
+		signed, err := a.fetcher(l).Checksums(ctx, flags.checksums, source)
+		if err != nil {
+			return brought{}, &codedError{code: exitPlugin, err: err, hint: "nothing was taken over; ask its publisher"}
+		}
+		if err := keyFits(signed.Signer, pinned, flags.acceptKey); err != nil {
+			return brought{}, err
+		}
+		if flags.digest != "" && flags.digest != signed.Digest {
+			return brought{}, &codedError{code: exitPlugin, err: fmt.Errorf("the checksums say %s, and --digest %s", signed.Digest, flags.digest), hint: "nothing was taken over"}
+		}
+		b.archive, b.signer, b.checksum = signed.Digest, signed.Signer, flags.checksums
+	}
+	if pinned != "" && b.signer == "" {
+		return brought{}, usageError(errors.New("its checksums were signed, and none are given now"), "give --checksums, so that its key is looked at")
+	}
+	if b.archive == "" {
+		return brought{}, usageError(errors.New("nothing says what should come from there"), "give --digest sha256:.., or --checksums with the address of a signed list")
+	}
+	var err error
+	if b.path, err = a.fetcher(l).Fetch(ctx, source, b.archive); err != nil {
+		return brought{}, &codedError{code: exitPlugin, err: err, hint: "nothing was taken over"}
+	}
+	return b, nil
+}
+
+// keyFits holds the key of a signature against the one that was seen first.
+func keyFits(signer, pinned, accepted string) error {
+	if pinned == "" || signer == pinned || signer == accepted {
+		return nil
+	}
+	return &codedError{
+		code: exitPlugin, err: fmt.Errorf("its checksums are signed with another key than before: %s, not %s", signer, pinned),
+		hint: "nothing was taken over. Ask its publisher by another way whether the key was changed; only then type the same with --accept-key " + signer,
+	}
+}
+
+// nameIn is the name of a plugin that lies at a path.
+func nameIn(path string) (string, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("look at %s: %w", path, err)
+	case info.IsDir():
+		return manifestName(path)
+	case !plugintree.IsArchive(path):
+		name, _, _ := strings.Cut(filepath.Base(path), ".")
+		return strings.TrimPrefix(name, "flowrun-plugin-"), nil
+	}
+	folder, err := os.MkdirTemp("", "flowrun-plugin-")
+	if err != nil {
+		return "", fmt.Errorf("make a folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	archive, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("open %s: %w", path, err)
+	}
+	defer archive.Close()
+	top, err := plugintree.Unpack(archive, folder, plugintree.DefaultLimits())
+	if err != nil {
+		return "", err
+	}
+	return manifestName(top)
+}
+
+func manifestName(folder string) (string, error) {
+	manifest, err := plugintree.ReadManifest(os.DirFS(folder))
+	if err != nil {
+		return "", err
+	}
+	return manifest.Name, nil
+}
+
+// entryOfBrought is the entry of what was brought.
+func (a *app) entryOfBrought(ctx context.Context, l *lockedProject, name string, b brought, flags addFlags) (lockfile.Plugin, error) {
+	entry, err := a.entryOf(ctx, l, name, b.path)
+	if err != nil {
+		return entry, err
+	}
+	if digest := "sha256:" + entry.Digest(workspace.Platform()); b.archive == "" && flags.digest != "" && flags.digest != digest {
+		return entry, &codedError{code: exitPlugin, err: fmt.Errorf("%s has the digest %s, not %s", safePath(b.source), digest, flags.digest), hint: "nothing was taken over"}
+	}
+	entry.Source, entry.Archive, entry.Signer, entry.Checksums = b.source, b.archive, b.signer, b.checksum
+	return entry, nil
+}
+
+func (a *app) addPlugin(ctx context.Context, source string, flags addFlags) error {
+	l, err := a.lockedProject()
+	if err != nil {
+		return err
+	}
+	b, err := a.bring(ctx, l, source, flags, "")
+	if err != nil {
+		return err
+	}
+	name := flags.name
+	if name == "" {
+		if name, err = nameIn(b.path); err != nil {
+			return &codedError{code: exitPlugin, err: err}
+		}
+	}
+	if _, there := l.plugin(name); there {
+		return &codedError{code: exitConflict, err: fmt.Errorf("plugin %s is there already", name), hint: "take over another version: `flowrun plugins update " + name + "`"}
+	}
+	entry, err := a.entryOfBrought(ctx, l, name, b, flags)
+	if err != nil {
+		return err
+	}
+	a.showEntry(entry)
+	granted, err := a.askGrants(workspace.Grants(entry.Wants), flags.yes)
+	if err != nil {
+		return err
+	}
+	entry.Grants = lockfile.Grants(granted)
+	edited, err := project.AddPlugin(l.source, project.Plugin{Name: name, Source: b.source, Grants: granted.Declared()})
+	if err != nil {
+		return byHand(err)
+	}
+	if err := l.write(l.lock.With(entry), edited); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.sys.Stdout, "added %s %s to %s and %s\n", name, term.Clean(entry.Version), projectFileName, lockfile.Name)
+	return nil
+}
+
+// byHand says what to write where a command can't.
+func byHand(err error) error {
+	if edit, ok := errors.AsType[*project.EditError](err); ok {
+		return &codedError{code: exitInvalid, err: err, hint: "write it by hand, then `flowrun plugins lock`: " + edit.Line}
+	}
+	return err
+}
+
+// showEntry shows what is about to be taken in.
+func (a *app) showEntry(entry lockfile.Plugin) {
+	line := func(label, text string) { fmt.Fprintf(a.sys.Stdout, "%-10s %s\n", label, term.Clean(text)) }
+	line("plugin", entry.Name+" "+entry.Version)
+	line("source", entry.Source)
+	line("digest", "sha256:"+entry.Digest(workspace.Platform()))
+	if entry.Signer != "" {
+		line("signed by", entry.Signer)
+	}
+	for program, version := range entry.Interpreters {
+		line("run by", strings.TrimSpace(program+" "+version))
+	}
+	line("asks for", cmp.Or(workspace.Grants(entry.Wants).String(), "nothing"))
+}
+
+// askGrants lets a person grant what a plugin asks for. Nobody is asked without a
+// terminal: then nothing is granted.
+func (a *app) askGrants(wants workspace.Grants, yes bool) (workspace.Grants, error) {
+	wants.State = false // nobody is kept from it
+	if wants.Empty() || yes {
+		return wants, nil
+	}
+	if term.IsTerminalInput(a.sys.Stdin) && term.IsTerminal(a.sys.Stderr) {
+		fmt.Fprintf(a.sys.Stderr, "grant it: %s? [y/N] ", term.Clean(wants.String()))
+		answer, err := bufio.NewReader(a.sys.Stdin).ReadString('\n')
+		if err == nil && strings.EqualFold(strings.TrimSpace(answer), "y") {
+			return wants, nil
+		}
+	}
+	a.note("not granted, it runs without: %s", wants)
+	return workspace.Grants{}, nil
+}
+
+func (a *app) updatePlugin(ctx context.Context, name, source string, flags addFlags) error {
+	l, plugin, err := a.ownPlugin(name)
+	if err != nil {
+		return err
+	}
+	old, _ := l.lock.Plugin(name)
+	from := cmp.Or(source, plugin.Source)
+	if source == "" && !install.IsURL(from) {
+		from = l.pathOf(plugin, old)
+	}
+	if flags.checksums == "" && flags.digest == "" && install.IsURL(from) {
+		flags.checksums = old.Checksums
+	}
+	b, err := a.bring(ctx, l, from, flags, old.Signer)
+	if err != nil {
+		return err
+	}
+	if source == "" {
+		b.source = plugin.Source
+	}
+	entry, err := a.entryOfBrought(ctx, l, name, b, flags)
+	if err != nil {
+		return err
+	}
+	entry.Grants = lockfile.Grants(workspace.GrantsOf(plugin.Grants))
+	var edited []byte
+	if b.source != plugin.Source {
+		if edited, err = project.MovePlugin(l.source, name, b.source); err != nil {
+			return byHand(err)
+		}
+	}
+	a.showEntry(entry)
+	if missing := workspace.Grants(entry.Wants).Without(workspace.Grants(entry.Grants)); !missing.Empty() {
+		a.note("not granted, it runs without: %s", missing)
+	}
+	if err := l.write(l.lock.With(entry), edited); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.sys.Stdout, "updated %s in %s: %s, before %s\n", name, lockfile.Name, term.Clean(entry.Version), term.Clean(cmp.Or(old.Version, "not locked")))
+	return nil
+}
+
+// ownPlugin finds a plugin that flowrun.yaml has with a source.
+func (a *app) ownPlugin(name string) (*lockedProject, project.Plugin, error) {
+	l, err := a.lockedProject()
+	if err != nil {
+		return nil, project.Plugin{}, err
+	}
+	plugin, there := l.plugin(name)
+	if !there {
+		var names []string
+		for _, plugin := range l.project.Plugins {
+			names = append(names, plugin.Name)
+		}
+		return nil, plugin, notFoundError(fmt.Errorf("%s has no plugin %s with a source", projectFileName, name), diag.DidYouMean(name, names).Text)
+	}
+	return l, plugin, nil
+}
+
+func (a *app) removePlugin(name string) error {
+	l, _, err := a.ownPlugin(name)
+	if err != nil {
+		return err
+	}
+	edited, err := project.RemovePlugin(l.source, name)
+	if err != nil {
+		return byHand(err)
+	}
+	if err := l.write(l.lock.Without(name), edited); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.sys.Stdout, "removed %s from %s and %s\n", name, projectFileName, lockfile.Name)
+	return nil
+}
+
+// grantPlugin shows what plugins ask for and have; with a name it grants it.
+func (a *app) grantPlugin(ctx context.Context, name string, yes bool) error {
+	if name == "" {
+		loaded, err := a.loadProject(ctx)
+		if err != nil {
+			return err
+		}
+		defer loaded.Close()
+		return a.listGrants(loaded)
+	}
+	l, plugin, err := a.ownPlugin(name)
+	if err != nil {
+		return err
+	}
+	entry, err := a.lockedNow(ctx, l, plugin)
+	if err != nil {
+		return err
+	}
+	a.showEntry(entry)
+	missing := workspace.Grants(entry.Wants).Without(workspace.GrantsOf(plugin.Grants))
+	if missing.Empty() {
+		fmt.Fprintf(a.sys.Stdout, "%s is granted what it asks for\n", name)
+		return nil
+	}
+	more, err := a.askGrants(missing, yes)
+	if err != nil || more.Empty() {
+		return err
+	}
+	all := workspace.GrantsOf(plugin.Grants).And(more)
+	edited, err := project.GrantPlugin(l.source, name, all.Declared())
+	if err != nil {
+		return byHand(err)
+	}
+	entry.Grants = lockfile.Grants(all)
+	if err := l.write(l.lock.With(entry), edited); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.sys.Stdout, "granted %s: %s\n", name, term.Clean(more.String()))
+	return nil
+}
+
+func (a *app) listGrants(loaded *workspace.Workspace) error {
+	for _, name := range loaded.PluginNames() {
+		wants, granted, err := loaded.PluginGrants(name)
+		if err != nil || wants.Empty() && granted.Empty() {
+			continue
+		}
+		fmt.Fprintf(a.sys.Stdout, "%-16s asks for %s; granted %s\n", name, term.Clean(cmp.Or(wants.String(), "nothing")), term.Clean(cmp.Or(granted.String(), "nothing")))
+	}
+	return nil
+}
