@@ -158,9 +158,6 @@ func (p *Workspace) Unlocked() []string {
 	return names
 }
 
-// Lock returns what flowrun.lock has.
-func (p *Workspace) Lock() lockfile.File { return p.lock }
-
 // checkDescription refuses, with --locked, a bundled plugin that says something else of
 // itself than when it was locked. The bytes of others are locked themselves.
 func (p *Workspace) checkDescription(name string, d *pluginhost.Description) error {
