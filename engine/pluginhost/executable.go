@@ -98,14 +98,12 @@ func (l *library) find(s Source) (executable, error) {
 	if err != nil {
 		return executable{}, err
 	}
-	copied := l.copyPath(digest, s.Name)
-	if _, err := os.Stat(copied); err != nil {
+	if _, err := os.Stat(l.copyPath(digest, s.Name)); err != nil {
 		// The digest is known but the copy is gone, or has another name.
 		l.forget(path)
 		if digest, err = l.digest(path, copyOf); err != nil {
 			return executable{}, err
 		}
-		copied = l.copyPath(digest, s.Name)
 	}
 	return l.copyOf(s, digest), nil
 }
