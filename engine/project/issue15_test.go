@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-func TestIssue15_8_AnAddressIsNoSource(t *testing.T) {
+func TestIssue15_8_AnAddressIsHTTPSAlone(t *testing.T) {
 	for source, wrong := range map[string]bool{
-		"https://plugins.example/kv.tar.gz": true, "file:///bin/kv": true, "./bin/kv": false, "/opt/kv": false,
+		"https://plugins.example/kv.tar.gz": false, "http://plugins.example/kv.tar.gz": true, "file:///bin/kv": true, "./bin/kv": false, "/opt/kv": false,
 	} {
 		_, problems := Parse("flowrun.yaml", []byte("plugins:\n  kv: {source: \""+source+"\"}\n"))
 		found := false

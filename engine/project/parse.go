@@ -130,12 +130,13 @@ func (p *parser) plugin(name, value *spec.Node) {
 	p.project.Plugins = append(p.project.Plugins, plugin)
 }
 
-// source reads where a plugin lies: on this machine.
+// source reads where a plugin lies: on this machine, or an archive's https address, which
+// flowrun.lock must have.
 func (p *parser) source(n *spec.Node, plugin string) string {
 	text := p.text(n, "`source`")
-	if scheme, _, isURL := strings.Cut(text, "://"); isURL {
-		p.problems.Errorf(n.Pos, CodeNoSource, "the source of plugin `%s` is an address (%s), not a file", plugin, scheme).Hint =
-			diag.Say("a project starts what lies on this machine: fetch it, then name its path: source: ./bin/flowrun-plugin-" + plugin)
+	if scheme, _, isURL := strings.Cut(text, "://"); isURL && scheme != "https" {
+		p.problems.Errorf(n.Pos, CodeNoSource, "the source of plugin `%s` is an address (%s), and plugins come over https alone", plugin, scheme).Hint =
+			diag.Say("name a file, a folder or an archive on this machine, or an archive's https address: flowrun plugins add ADDRESS --digest sha256:..")
 	}
 	return text
 }
