@@ -93,6 +93,9 @@ func TestTheDocumentationIsTrue(t *testing.T) {
 	t.Parallel()
 	checked := 0
 	for _, name := range filesBelow(t, "../../docs", ".md") {
+		if name == "plugins/python.md" {
+			continue // test/python builds its plugin and runs its workflow
+		}
 		page := filepath.Join("../../docs", name)
 		text, err := os.ReadFile(page)
 		if err != nil {

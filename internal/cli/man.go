@@ -272,7 +272,7 @@ func exitMeanings() []exitMeaning {
 		{"2", "wrong usage, or a missing or wrong input"},
 		{"3", "the workflow or flowrun.yaml is invalid; a call was refused before it was sent"},
 		{"4", "a login is needed"},
-		{"5", "the run or the call failed"},
+		{"5", "the run or the call failed; a case of `plugins test` failed"},
 		{"6", "the run was canceled"},
 		{"7", "the run timed out"},
 		{"8", "it waits for a person, or is paused"},
