@@ -1008,6 +1008,22 @@ type ForbiddenProblem_Problems_Item struct {
 	union json.RawMessage
 }
 
+// Grants Grants are what a plugin asks for, or what it was given.
+type Grants struct {
+	Commands *[]string `json:"commands,omitempty"`
+	Env      *[]string `json:"env,omitempty"`
+	Hosts    *[]string `json:"hosts,omitempty"`
+
+	// Memory such as 4GiB
+	Memory *string `json:"memory,omitempty"`
+
+	// Paths with :ro where they may be read alone
+	Paths *[]string `json:"paths,omitempty"`
+
+	// State it keeps state: all plugins may
+	State *bool `json:"state,omitempty"`
+}
+
 // HealthAnswer HealthAnswer is what /healthz and /readyz say when all is well.
 type HealthAnswer struct {
 	// Status "ok"
@@ -1277,7 +1293,13 @@ type PluginInfo struct {
 
 	// Error why it can't be described
 	Error *string `json:"error,omitempty"`
-	Name  string  `json:"name"`
+
+	// Locked Locked says whether flowrun.lock has it: what it holds alone runs then.
+	Locked bool `json:"locked"`
+
+	// Missing Grants are what a plugin asks for, or what it was given.
+	Missing *Grants `json:"missing,omitempty"`
+	Name    string  `json:"name"`
 
 	// Source "bundled" or the path
 	Source  string `json:"source"`
