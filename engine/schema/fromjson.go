@@ -139,7 +139,7 @@ func (r *reader) readAlternatives(o *ordered) (*Type, bool, error) {
 func (r *reader) readWords(t *Type, o *ordered) error {
 	var nullable, writeOnly bool
 	var doc string
-	for word, into := range map[string]any{"nullable": &nullable, "writeOnly": &writeOnly, "description": &doc} {
+	for word, into := range map[string]any{"nullable": &nullable, "writeOnly": &writeOnly, "description": &doc, "x-flowrun-expected": &t.Expected} {
 		if raw, ok := o.values[word]; ok {
 			if err := json.Unmarshal(raw, into); err != nil {
 				return fmt.Errorf("%s: %w", word, err)

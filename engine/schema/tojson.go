@@ -48,6 +48,9 @@ func (t *Type) writeSchema(b *bytes.Buffer) {
 	if t.Secret {
 		w.raw("writeOnly", "true")
 	}
+	if t.Expected {
+		w.raw("x-flowrun-expected", "true")
+	}
 	t.writeEnum(&w)
 	t.writeParts(&w)
 	t.writeBounds(&w)

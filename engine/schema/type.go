@@ -28,6 +28,9 @@ type Type struct {
 	Kind     Kind
 	Nullable bool // null is a value of it too
 	Secret   bool // writeOnly in the schema: secret references only
+	// Expected is of a whole narrowed schema: what an answer should be, by which
+	// expressions are checked, and no promise (x-flowrun-expected in the schema).
+	Expected bool
 	Doc      string
 
 	Elem *Type // of List; nil = Any

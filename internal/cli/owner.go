@@ -55,8 +55,10 @@ func (s *session) own(ctx context.Context) (*owner, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range project.Unlocked() {
-		s.app.noteUnlocked(name)
+	if s.role != roleLook { // who looks runs nothing
+		for _, name := range project.Unlocked() {
+			s.app.noteUnlocked(name)
+		}
 	}
 	if err := o.startSandbox(ctx, s.role, project); err != nil {
 		project.Close()

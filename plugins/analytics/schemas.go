@@ -14,11 +14,11 @@ type node map[string]any
 // aggregateSchema is the output of aggregate when nothing is known of the input:
 // rows of any names. Values are text, or numbers with numeric.
 func aggregateSchema() json.RawMessage {
-	return reportSchema(node{"type": "object", "additionalProperties": node{"type": []string{"string", "number"}}})
+	return reportSchema(node{"type": "object", "additionalProperties": node{"type": []string{"string", "number"}}}, false)
 }
 
-func reportSchema(row node) json.RawMessage {
-	return sdk.JSON(node{
+func reportSchema(row node, expected bool) json.RawMessage {
+	report := node{
 		"type": "object",
 		"properties": node{
 			"rows":  node{"type": "array", "items": row, "description": "The report, in the service's order."},
@@ -26,7 +26,11 @@ func reportSchema(row node) json.RawMessage {
 		},
 		"required":             []string{"rows", "count"},
 		"additionalProperties": false,
-	})
+	}
+	if expected {
+		report["x-flowrun-expected"] = true // text among the numbers stays text
+	}
+	return sdk.JSON(report)
 }
 
 // narrowAggregate returns the schema of the rows that an input asks for: the
@@ -37,7 +41,7 @@ func reportSchema(row node) json.RawMessage {
 //
 // With numeric an aggregate is a number: so `rows[0].visits > 90` is right and
 // `upper(rows[0].visits)` is found before a run. The service may send text that is
-// no number, which stays text (N-37): the declared schema allows it, so the step
+// no number, which stays text (N-37): the schema is marked as what to expect, so the step
 // takes it with a warning, and an expression that meets it fails. While it is not
 // known whether numeric is set, a value may be either.
 func narrowAggregate(in AggregateInput, unknown []string) json.RawMessage {
@@ -46,7 +50,7 @@ func narrowAggregate(in AggregateInput, unknown []string) json.RawMessage {
 			return nil
 		}
 		if sdk.IsUnknown(unknown, shaping) {
-			return reportSchema(node{"type": "object", "additionalProperties": node{"type": "string"}})
+			return reportSchema(node{"type": "object", "additionalProperties": node{"type": "string"}}, false)
 		}
 	}
 	properties, required := node{}, slices.Concat(in.Aggregates, in.FieldGrouping)
@@ -60,7 +64,7 @@ func narrowAggregate(in AggregateInput, unknown []string) json.RawMessage {
 		// not required: the document names timestamp for sort_by only
 		properties[timestamp] = node{"description": "Start of the " + in.DateGrouping + ", text as the service sends it."}
 	}
-	return reportSchema(node{"type": "object", "properties": properties, "required": required})
+	return reportSchema(node{"type": "object", "properties": properties, "required": required}, in.Numeric)
 }
 
 // aggregateValue is the schema of one aggregate; open when it is not known whether
