@@ -25,19 +25,20 @@ func headersSchema() json.RawMessage {
 // whoisSchema is the record of /whois/:domain (I-17) with two outputs of ours:
 // days_to_expiry and found. With found false all but domain is null. The service's
 // timestamps are declared as text, which any of its answers keeps to.
-func whoisSchema() json.RawMessage { return registrationSchema("") }
+func whoisSchema() json.RawMessage { return registrationSchema("", "") }
 
-// narrowWhois types the timestamps as times for workflows. A step whose answer has
-// another text fails; a call outside of workflows takes it, since it keeps to what is
-// declared.
+// narrowWhois types the timestamps as times for workflows: what to expect, since a
+// registry may write another text (I-17). A step takes that with a warning, and an
+// expression that needs the time fails.
 func narrowWhois(WhoisInput, []string) json.RawMessage {
-	return registrationSchema(`"format": "date-time", `)
+	return registrationSchema(`"format": "date-time", `, `"x-flowrun-expected": true, `)
 }
 
-// registrationSchema is the schema with what else is said of the timestamps.
-func registrationSchema(times string) json.RawMessage {
-	return json.RawMessage(strings.ReplaceAll(`{
-	"type": "object",
+// registrationSchema is the schema with what else is said of the timestamps and of the
+// whole.
+func registrationSchema(times, whole string) json.RawMessage {
+	return json.RawMessage(strings.NewReplacer("TIMES", times, "WHOLE", whole).Replace(`{
+	WHOLE"type": "object",
 	"properties": {
 		"domain": {"type": "string", "description": "The name that was looked up."},
 		"registrar": {"type": ["string", "null"], "description": "Registrar of the name."},
@@ -51,5 +52,5 @@ func registrationSchema(times string) json.RawMessage {
 		"found": {"type": "boolean", "description": "Whether the name is registered; false only with missing_ok."}
 	},
 	"required": ["domain", "found"]
-}`, "TIMES", times))
+}`))
 }

@@ -72,7 +72,7 @@ func (s *rawServer) url() string { return "http://" + s.listener.Addr().String()
 
 func answer(status string, headers ...string) string {
 	body := headers[len(headers)-1]
-	return "HTTP/1.1 " + status + "\r\n" + strings.Join(append(headers[:len(headers)-1:len(headers)-1], fmt.Sprintf("Content-Length: %d", len(body))), "\r\n") + "\r\n\r\n" + body
+	return "HTTP/1.1 " + status + "\r\n" + strings.Join(append(headers[:len(headers)-1:len(headers)-1], "Connection: close", fmt.Sprintf("Content-Length: %d", len(body))), "\r\n") + "\r\n\r\n" + body
 }
 
 func zipped(text string) string {
