@@ -42,7 +42,8 @@ func serving(ts *testscript.TestScript, negated bool, args []string) {
 			URL string
 		}
 		data, err := os.ReadFile(ts.MkAbs(state + "/owner.json"))
-		if err == nil && json.Unmarshal(data, &owner) == nil && owner.URL != "" && answers(owner.URL) {
+		// The file of a killed server is still there, and its port may be somebody else's by now.
+		if err == nil && json.Unmarshal(data, &owner) == nil && owner.URL != "" && syscall.Kill(owner.PID, 0) == nil && answers(owner.URL) {
 			ts.Setenv("URL", owner.URL)
 			ts.Setenv("SERVE", strconv.Itoa(owner.PID))
 			return
