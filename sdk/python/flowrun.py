@@ -2374,6 +2374,8 @@ class HTTPClient:
         self._classify: Optional[Callable[[Response], Optional[Exception]]] = None
         self._timeout = 0.0
         self._fault = ""
+        self._grant: Optional["Grant"] = None
+        self._of_token = False  # its requests are for a token: nothing of the call itself
 
     def _copy(self) -> "HTTPClient":
         changed = HTTPClient.__new__(HTTPClient)
@@ -2431,6 +2433,14 @@ class HTTPClient:
         changed._classify = fn
         return changed
 
+    def with_grant(self, grant: "Grant") -> "HTTPClient":
+        """A client that sends a token of the grant with every request. The token is kept by the host for all runs and
+        renewed by one call at a time; when the service refuses it with 401, a new one is got and the request is sent
+        once more. The credentials go to the token endpoint alone."""
+        changed = self._copy()
+        changed._grant = grant
+        return changed
+
     def get(self, path: str, query: Optional[Query] = None) -> Response:
         """Reads a path."""
         return self.do(Request(path, query=query))
@@ -2443,8 +2453,14 @@ class HTTPClient:
         """Sends a JSON body to a path."""
         return self.do(Request(path, method="POST", json=body))
 
+    def post_form(self, path: str, form: Query) -> Response:
+        """Sends a form to a path."""
+        return self.do(Request(path, method="POST", form=form))
+
     def do(self, request: Request) -> Response:
         """Sends one request and reads the whole answer. What it raises is an Error."""
+        if self._grant is not None:
+            return self._do_granted(request, self._grant)
         if self._fault:
             raise Error(Code.INVALID, "the connection's settings: " + self._fault)
         try:
@@ -2461,6 +2477,24 @@ class HTTPClient:
         response._core.add_meta(response, time.monotonic() - started)
         self._judge(response, request)
         return response
+
+    def _do_granted(self, request: Request, grant: "Grant") -> Response:
+        """Sends a request with the grant's token, and once more with a new one where the service refuses the first: a
+        refusal with 401 has done nothing."""
+        plain = self._copy()
+        plain._grant = None
+        token = plain._grant_token(grant)
+        try:
+            return plain.with_bearer(token.access_token).do(request)
+        except Error as error:
+            if error.code != Code.UNAUTHORIZED or error.applied != Applied.NOT_APPLIED:
+                raise
+        token = plain._grant_token(grant, token.id)
+        return plain.with_bearer(token.access_token).do(request)
+
+    def _grant_token(self, grant: "Grant", reject: str = "") -> Token:
+        return self._core.token(TokenRequest(key=grant._key(), min_ttl=_GRANT_MARGIN, reject=reject,
+                                             refresh=lambda stale: grant._ask(self, grant._form(stale))))
 
     def _target(self, request: Request) -> _URL:
         query = _encode_query(request.query)
@@ -2519,7 +2553,7 @@ class HTTPClient:
         headers = {k: v for k, v in headers.items() if k.lower() not in ("cookie", "content-length", "host", "connection", "transfer-encoding")}
         if _is_traceparent(run.traceparent) and "traceparent" not in known:
             headers["Traceparent"] = run.traceparent
-        if method not in ("GET", "HEAD") and run.idempotency_key and self._core.keyed() and "idempotency-key" not in known:
+        if method not in ("GET", "HEAD") and run.idempotency_key and not self._of_token and self._core.keyed() and "idempotency-key" not in known:
             headers["Idempotency-Key"] = run.idempotency_key
         if "accept-encoding" not in known:
             headers["Accept-Encoding"] = "gzip"
@@ -2601,7 +2635,7 @@ class HTTPClient:
         except _Cut as err:
             raise partly(err.data).fail(Code.UNEXPECTED_RESPONSE, f"the answer was cut short after {len(err.data)} bytes{err.words}") from None
         finally:
-            if exchange.sent and method not in ("GET", "HEAD"):
+            if exchange.sent and method not in ("GET", "HEAD") and not self._of_token:
                 self._core.wrote = True
         data = data[3:] if data.startswith(b"\xef\xbb\xbf") else data
         return Response(self._core, method, target, status, answer, data)
@@ -3247,6 +3281,11 @@ class Call(Generic[C]):
         """A valid access token of the connection; see TokenRequest."""
         return self._core.token(request or TokenRequest())
 
+    def token_of(self, grant: "Grant") -> Token:
+        """A valid token of a grant, for a check_connection of a service that has no harmless request. Requests get
+        theirs by HTTPClient.with_grant."""
+        return self.http._grant_token(grant)
+
     def access_token(self, settings: TokenSettings) -> str:
         """The connection's access token: the setting `token`, or what the connection named by `token_from` gives; ""
         when neither is set."""
@@ -3341,6 +3380,145 @@ def _list_hint(lists: Sequence[str], list_input: str) -> str:
         return "the page has no list at its top level"
     hint = "the page has the lists " + ", ".join(shown(n, 64) for n in lists[:20])
     return f"{hint}: name one with {list_input.lstrip('/')}" if list_input else hint
+
+
+# ---- grants --------------------------------------------------------------------------------------------------------
+
+_GRANT_MARGIN = 60.0  # seconds that a token must be good still when a request begins
+_MAX_LIFETIME = 10 * 365 * 86400.0  # what a server may say of a token's lifetime
+
+
+@dataclasses.dataclass
+class Grant:
+    """A way to get access tokens of OAuth 2.0: ClientCredentials or RefreshToken. HTTPClient.with_grant uses it."""
+
+    token_url: str  # of the authorization server, or a path below base_url: "/oauth/token"
+    client_id: str
+    client_secret: str = ""  # "" = a public client: its id goes in the form
+    scopes: Sequence[str] = ()
+    in_body: bool = False  # send the credentials in the form instead of with HTTP Basic
+    params: Optional[Query] = None  # more of the form, such as audience or resource
+
+    def _key(self) -> str:
+        """Which of the connection's tokens it is."""
+        raise NotImplementedError
+
+    def _form(self, stale: Optional[Token]) -> Dict[str, Any]:
+        """The form of a token request; stale is the token before."""
+        raise NotImplementedError
+
+    def _grant_form(self, grant_type: str, **more: str) -> Dict[str, Any]:
+        scope = {"scope": " ".join(self.scopes)} if self.scopes else {}
+        return {"grant_type": grant_type, **scope, **(self.params or {}), **more}
+
+    def _ask(self, http: HTTPClient, form: Dict[str, Any]) -> Token:
+        """Sends a token request (RFC 6749 3.2). It is none of the service's own: it has no header of the client but
+        those that it needs, and no idempotency key."""
+        bare = http._copy()
+        bare._headers, bare._classify, bare._grant, bare._of_token = {}, None, None, True
+        request = Request(method="POST", classify=_token_refusal)
+        if self.token_url.startswith("/"):
+            request.path = self.token_url
+        else:
+            bare, request.url = bare.with_origin(self.token_url), self.token_url
+        if self.in_body or not self.client_secret:
+            secret = {"client_secret": self.client_secret} if self.client_secret else {}
+            form = {**form, "client_id": self.client_id, **secret}
+        else:  # both parts are form-encoded (RFC 6749 2.3.1)
+            pair = f"{urllib.parse.quote_plus(self.client_id)}:{urllib.parse.quote_plus(self.client_secret)}"
+            request.headers = {"Authorization": "Basic " + base64.b64encode(pair.encode()).decode()}
+        request.form = form
+        asked = http._core.now()
+        try:
+            response = bare.do(request)
+        except Error as error:
+            error.applied = Applied.NOT_APPLIED  # of the call itself nothing was sent
+            raise
+        return _access_token(response, asked)
+
+
+@dataclasses.dataclass
+class ClientCredentials(Grant):
+    """Gets tokens for the plugin itself (RFC 6749 4.4): there is no person, a new one is asked for with the client's
+    own credentials."""
+
+    def _key(self) -> str:
+        # another client, server or scope in the config is another token
+        named = "\n".join([self.token_url, self.client_id, " ".join(self.scopes), _encode_query(self.params)])
+        return "client_credentials/" + hashlib.sha256(named.encode()).hexdigest()[:16]
+
+    def _form(self, stale: Optional[Token]) -> Dict[str, Any]:
+        return self._grant_form("client_credentials")
+
+
+@dataclasses.dataclass
+class RefreshToken(Grant):
+    """Renews the token of a person's consent (RFC 6749 6). The token that is stored is renewed, as a login or the
+    renewal before left it; the first time the one of the config. When the authorization server says that the grant is
+    gone, the run pauses until somebody has logged in."""
+
+    refresh_token: Optional[str] = None  # of the config, for the first time; None = somebody logs in
+
+    def _key(self) -> str:
+        return ""  # the connection's token: what a login stores
+
+    def _form(self, stale: Optional[Token]) -> Dict[str, Any]:
+        refresh = stale.refresh_token if stale and stale.refresh_token else self.refresh_token
+        if not refresh:
+            raise auth_required("there is no refresh token").with_hint("log in, or set the refresh token in the connection's config")
+        return self._grant_form("refresh_token", refresh_token=refresh)
+
+
+def _access_token(response: Response, asked: float) -> Token:
+    """Reads an answer of the token endpoint (RFC 6749 5.1). Its lifetime counts from when it was asked for. A failure
+    has no excerpt of the answer: there may be a token in it."""
+    answer = None if response.document_problem() else _loads(response.body.decode())
+    fields: Dict[str, Any] = answer if isinstance(answer, dict) else {"access_token": answer}
+    texts = [fields.get(name) for name in ("access_token", "token_type", "refresh_token")]
+    if answer is None or any(text is not None and not isinstance(text, str) for text in texts):
+        raise response.fail(Code.UNEXPECTED_RESPONSE, "the token endpoint's answer is no token").with_hint("check token_url").without_body()
+    access, kind, refresh = (cast(Optional[str], text) for text in texts)
+    if not access:
+        raise response.fail(Code.UNEXPECTED_RESPONSE, "the token endpoint gave no access_token").with_hint("check token_url").without_body()
+    if kind and kind.lower() != "bearer":
+        raise response.fail(Code.UNSUPPORTED, "the token is of another type than Bearer, which alone is known").without_body()
+    try:
+        seconds = min(float(fields.get("expires_in") or 0), _MAX_LIFETIME)  # some servers write a text
+    except (TypeError, ValueError):
+        seconds = 0.0
+    expires = datetime.datetime.fromtimestamp(asked + seconds, datetime.timezone.utc) if seconds > 0 else None
+    return Token(access, "Bearer", refresh or "", expires)
+
+
+# The words of RFC 6749 5.2, what they mean here and what to do.
+_GRANT_REFUSALS = {
+    "invalid_client": (Code.UNAUTHORIZED, "check client_id and client_secret, and how the server wants them: in the form or with HTTP Basic"),
+    "unauthorized_client": (Code.FORBIDDEN, "the client may not use this grant: have it allowed at the authorization server"),
+    "access_denied": (Code.FORBIDDEN, "the authorization server refuses this client"),
+    "invalid_scope": (Code.INVALID, "check the scopes"),
+    "invalid_request": (Code.INVALID, ""),
+    "invalid_target": (Code.INVALID, "check the audience or the resource"),
+    "unsupported_grant_type": (Code.UNSUPPORTED, "the authorization server does not offer this grant"),
+    "invalid_grant": (Code.AUTH_REQUIRED, "log in again, or set a new refresh token in the connection's config"),
+    "server_error": (Code.UNAVAILABLE, ""),
+    "temporarily_unavailable": (Code.UNAVAILABLE, ""),
+    "slow_down": (Code.RATE_LIMITED, ""),
+}
+
+
+def _token_refusal(response: Response) -> Optional[Error]:
+    """Reads a refusal by the word that the RFC gives it. What is no such answer, as the page of a proxy, is judged by
+    its status and ends no grant."""
+    if response.status < 400:
+        return None
+    _, word = response.words()
+    known = _GRANT_REFUSALS.get(word)
+    if known is None and response.status == 401:  # no token to renew: the client's credentials are refused
+        known = Code.UNAUTHORIZED, _GRANT_REFUSALS["invalid_client"][1]
+    if known is None:
+        return None
+    failure = response.fail(known[0], "the authorization server refuses: " + (word or "401")).with_reason(word)
+    return failure.with_hint(known[1]) if known[1] else failure
 
 
 # ---- plugins -------------------------------------------------------------------------------------------------------

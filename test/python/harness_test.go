@@ -280,6 +280,8 @@ type fakeHost struct {
 	commits []*pluginv1.CommitTokenRequest
 	still   bool // a failed renewal is answered with the token before
 	keys    []string
+
+	tokenKeys []string // of the tokens that were asked for
 }
 
 func (h *fakeHost) serve(t *testing.T, socket string) {
@@ -321,6 +323,7 @@ func (h *fakeHost) PutState(_ context.Context, r *pluginv1.PutStateRequest) (*pl
 }
 
 func (h *fakeHost) AcquireToken(_ context.Context, r *pluginv1.AcquireTokenRequest) (*pluginv1.AcquireTokenResponse, error) {
+	h.tokenKeys = append(h.tokenKeys, r.GetKey())
 	if r.GetKey() == "refused" {
 		return nil, status.Error(codes.PermissionDenied, "not yours")
 	}

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Optional
 
 from flowrun import (
-    Applied, ByCursor, ByIndex, ByLink, ByNumber, Call, Code, Error, Example, Fault, Field, HTTPSettings, Limit, NextPage, NoInput,
-    Page, Paged, Pending, Plugin, Problem, Prompt, RangeMax, Reconciled, Request, StateChanged, Token, TokenRequest,
-    TokenSettings, Value, auth_required, is_unknown, path, pointer, rate_limited,
+    Applied, ByCursor, ByIndex, ByLink, ByNumber, Call, ClientCredentials, Code, Error, Example, Fault, Field, HTTPSettings, Limit, NextPage, NoInput,
+    Page, Paged, Pending, Plugin, Problem, Prompt, RangeMax, Reconciled, RefreshToken, Request, StateChanged, Token,
+    TokenRequest, TokenSettings, Value, auth_required, is_unknown, path, pointer, rate_limited,
 )
 
 
@@ -220,6 +220,19 @@ def grant(c: Call[Config], i: HowIn) -> TextOut:
     token = c.token(TokenRequest(refresh=renew, min_ttl=30, reject=i.how))
     c.log.info("got " + token.access_token)
     return TextOut(f"{token.id} {len(token.access_token)} {token.refresh_token}")
+
+
+@plugin.keyed("oauth", "Send a form with a token of a grant")
+def oauth(c: Call[Config], i: HowIn) -> TextOut:
+    secret, url = c.config.api_key or "", i.text
+    grant = {
+        "basic": ClientCredentials(url, "me:you", secret, ["read", "write"]),
+        "body": ClientCredentials(url, "me:you", secret, in_body=True, params={"audience": "a b"}),
+        "public": RefreshToken(url, "me:you", refresh_token="first-refresh"),
+        "renew": RefreshToken(url, "me:you", secret, refresh_token="first-refresh", scopes=["read"]),
+        "login": RefreshToken(url, "me:you", secret),
+    }[i.how]
+    return TextOut(c.http.with_header("X-Own", "mine").with_grant(grant).post_form("/form", {"a": ["1 2", "3"], "b": 4}).document().decode())
 
 
 @plugin.read("fail", "Fail in a way")

@@ -266,6 +266,23 @@ func grant(c *sdk.Call[config], i howIn) (textOut, error) {
 	return textOut{fmt.Sprintf("%s %d %s", token.ID, len(token.AccessToken), token.RefreshToken)}, nil
 }
 
+func oauth(c *sdk.Call[config], in howIn) (out textOut, err error) {
+	secret, address := c.Config.APIKey, in.Text
+	grant := map[string]sdk.Grant{
+		"basic":  sdk.ClientCredentials{TokenURL: address, ClientID: "me:you", ClientSecret: secret, Scopes: []string{"read", "write"}},
+		"body":   sdk.ClientCredentials{TokenURL: address, ClientID: "me:you", ClientSecret: secret, InBody: true, Params: url.Values{"audience": {"a b"}}},
+		"public": sdk.RefreshToken{TokenURL: address, ClientID: "me:you", RefreshToken: "first-refresh"},
+		"renew":  sdk.RefreshToken{TokenURL: address, ClientID: "me:you", ClientSecret: secret, RefreshToken: "first-refresh", Scopes: []string{"read"}},
+		"login":  sdk.RefreshToken{TokenURL: address, ClientID: "me:you", ClientSecret: secret},
+	}[in.How]
+	response, err := c.HTTP().WithHeader("X-Own", "mine").WithGrant(grant).PostForm("/form", url.Values{"a": {"1 2", "3"}, "b": {"4"}})
+	if err != nil {
+		return out, err
+	}
+	document, err := response.Document()
+	return textOut{Text: string(document)}, err
+}
+
 func fail(c *sdk.Call[config], i howIn) (textOut, error) {
 	key := c.Config.APIKey
 	switch i.How {
@@ -331,6 +348,7 @@ func main() {
 		sdk.Idempotent("wait", "Wait for a person", wait, sdk.Incremental()),
 		sdk.Read("remember", "Count in the state", remember),
 		sdk.Read("grant", "Give a token", grant),
+		sdk.Keyed("oauth", "Send a form with a token of a grant", oauth),
 		sdk.Read("fail", "Fail in a way", fail),
 		sdk.Read("span", "A range", span, sdk.RangeMax("start", "end", 48*time.Hour)),
 		sdk.CheckConnection(check), sdk.ValidateConfig(configs),
