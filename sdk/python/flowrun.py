@@ -2906,7 +2906,7 @@ class _Cleanup:
 class _Core:
     """The part of a call that does not depend on the config's type."""
 
-    def __init__(self, plugin: "Plugin", action: Optional["_Action"], run: RunInfo, host: Optional["_HostClient"] = None,
+    def __init__(self, plugin: "Plugin", action: Optional["_Action"], run: RunInfo, host: Optional[Union["_HostClient", "MemoryHost"]] = None,
                  deadline: float = float("inf"), call_id: str = "", events: Optional[Callable[[str, Any], None]] = None) -> None:
         self.plugin, self.action, self.run, self.host = plugin, action, run, host
         self.deadline, self.call_id, self.events = deadline, call_id, events
@@ -3882,27 +3882,18 @@ class Plugin:
             sys.exit(2)
         _Process(self).serve()
 
-    def try_action(self, action: str, input: Any = None, *, config: Any = None, **given: Any) -> "Tried":
+    def try_action(self, action: str, input: Any = None, *, config: Any = None, host: Optional["MemoryHost"] = None, **given: Any) -> "Tried":
         """Runs one call of an action in this process, for tests of a plugin: with what the host would say (run,
-        page_cursor, page_note, all_pages, watermark, checkpoint). Without a host there is no state and no token."""
-        problems = self.problems()
-        if problems:
-            raise ValueError(f"plugin {self.name}: " + "\n".join(problems))
+        page_cursor, page_note, all_pages, watermark, checkpoint). State and tokens are those of a host, which other
+        calls may share."""
         tried = Tried()
 
         def note(kind: str, payload: Any) -> None:
             if kind == "log":
                 tried.logs.append(payload[1])
-        core = _Core(self, self._actions.get(action), given.pop("run", None) or RunInfo(), events=note)
-        for name, value in given.items():
-            setattr(core, name, value)
-        server = _Server(self)
-        opened, found = _Connection.open(self, "", "", dumps(config) if config is not None else "{}")
-        refusal = _first_error(found)
-        if refusal:
-            tried.error = refusal
+        server, core, tried.error = self._try(action, config, host, given, note)
+        if tried.error:
             return tried
-        server.connections[""] = cast(_Connection, opened)
         outcome, held = server.outcome(core, action, "", dumps(input) if input is not None else "{}")
         if outcome == "completed":
             tried.output = json.loads(held) if held else None
@@ -3912,6 +3903,37 @@ class Plugin:
         else:
             tried.error = held
         return tried
+
+    def try_reconcile(self, action: str, input: Any = None, *, config: Any = None, host: Optional["MemoryHost"] = None, **given: Any) -> Reconciled:
+        """Asks in this process whether a call happened, for tests of a plugin, see reconcile_with. What the function
+        raises is raised."""
+        _, core, refusal = self._try(action, config, host, given, lambda kind, payload: None)
+        if refusal:
+            raise refusal
+        document, a = dumps(input) if input is not None else "{}", self._actions[action]
+        if a.reconcile is None:
+            raise ValueError(f"action {action} has no function that tells whether it happened")
+        core.use(core.conn, document)
+        value, problems = a.decode(document, ())
+        error = _first_error(problems)
+        if error:
+            raise error
+        return a.reconcile(Call(core), value) if a.takes_input else a.reconcile(Call(core))
+
+    def _try(self, action: str, config: Any, host: Optional["MemoryHost"], given: Dict[str, Any],
+             events: Callable[[str, Any], None]) -> Tuple["_Server", _Core, Optional[Error]]:
+        """A call in this process, on a connection that is opened with a config."""
+        problems = self.problems()
+        if problems:
+            raise ValueError(f"plugin {self.name}: " + "\n".join(problems))
+        core = _Core(self, self._actions.get(action), given.pop("run", None) or RunInfo(), host or MemoryHost(), events=events)
+        for name, value in given.items():
+            setattr(core, name, value)
+        server = _Server(self)
+        opened, found = _Connection.open(self, "", "", dumps(config) if config is not None else "{}")
+        if opened:
+            server.connections[""] = core.conn = opened
+        return server, core, _first_error(found)
 
 
 @dataclasses.dataclass
@@ -4072,6 +4094,56 @@ def _token(t: Any) -> Token:
 
 class _HostSays(Error):
     """An Error that the host put into the details of a gRPC status."""
+
+
+class MemoryHost:
+    """A host that keeps state and tokens in memory, for Plugin.try_action. Its token is what a login would have left:
+    set it before the first call."""
+
+    def __init__(self, token: Optional[Token] = None) -> None:
+        self.tokens: Dict[str, Token] = {"": token} if token else {}  # by TokenRequest.key
+        self.entries: Dict[Tuple[str, str], Tuple[int, Optional[bytes]]] = {}
+        self._lock = threading.RLock()
+
+    def call(self, core: _Core, doing: str, method: str, fields: Dict[str, Any]) -> Any:
+        with self._lock:
+            return getattr(self, "_" + method)(_messages(), **fields)
+
+    def _GetState(self, pb: Any, scope: str, key: str) -> Any:
+        version, value = self.entries.get((scope, key), (0, None))
+        return pb.GetStateResponse(found=value is not None, value=value or b"", version=version if value is not None else 0)
+
+    def _PutState(self, pb: Any, scope: str, key: str, if_version: int, value: Optional[bytes] = None, delete: bool = False, ttl: Any = None) -> Any:
+        version, held = self.entries.get((scope, key), (0, None))
+        if if_version != (version if held is not None else 0):
+            return pb.PutStateResponse(ok=False, version=version)
+        self.entries[scope, key] = version + 1, None if delete else value or b""
+        return pb.PutStateResponse(ok=True, version=version + 1)
+
+    def _AcquireToken(self, pb: Any, connection: str, key: str = "", min_ttl: Any = None, reject: str = "", peek: bool = False) -> Any:
+        held = self.tokens.get(key)
+        ends = held.expires_at.timestamp() if held and held.expires_at else float("inf")
+        if peek:
+            state = "none" if held is None else "valid" if ends > time.time() else "expired"
+            stored = {"state": state, "renewable": bool(held and held.refresh_token), "expires_at": _timestamp(held.expires_at) if held else None}
+            return pb.AcquireTokenResponse(stored=pb.StoredToken(**stored))
+        wanted = min_ttl.seconds if min_ttl is not None else 0
+        if held and reject != held.id and ends > time.time() + wanted:
+            return pb.AcquireTokenResponse(token=self._message(pb, held))
+        return pb.AcquireTokenResponse(lease=pb.RefreshLease(id="lease " + key, stale=self._message(pb, held) if held else None))
+
+    def _CommitToken(self, pb: Any, lease_id: str, token: Any = None, error: Any = None) -> Any:
+        key = lease_id[len("lease "):]
+        if token is not None:
+            self.tokens[key] = _token(token)
+        elif error.code == int(Code.AUTH_REQUIRED):
+            self.tokens.pop(key, None)
+        return pb.CommitTokenResponse()
+
+    @staticmethod
+    def _message(pb: Any, t: Token) -> Any:
+        return pb.Token(id=t.id, access_token=t.access_token, token_type=t.token_type, refresh_token=t.refresh_token, extra=t.extra,
+                        expires_at=_timestamp(t.expires_at))
 
 
 class _HostClient:

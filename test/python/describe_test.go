@@ -15,8 +15,13 @@ import (
 // same.
 func TestIssue15_5_BothSDKsDescribeAlike(t *testing.T) {
 	t.Parallel()
+	describeAlike(t, twins(t))
+}
+
+func describeAlike(t *testing.T, both map[string]*twin) {
+	t.Helper()
 	described := map[string]*pluginv1.DescribeResponse{}
-	for name, w := range twins(t) {
+	for name, w := range both {
 		ctx, cancel := w.context(20 * time.Second)
 		defer cancel()
 		first, err := w.client.Describe(ctx, &pluginv1.DescribeRequest{})

@@ -15,7 +15,10 @@ import (
 	"github.com/flowrun/flowrun/internal/testbuild"
 )
 
-const weatherFolder = "../../examples/plugins/weather_python"
+const (
+	weatherFolder = "../../examples/plugins/weather_python"
+	billingFolder = "../../examples/plugins/billing_python"
+)
 
 var flowrunBuilt = sync.OnceValue(func() error { return testbuild.Program(filepath.Join(programs, "flowrun"), "../../cmd/flowrun") })
 
@@ -60,13 +63,10 @@ func copyInto(t *testing.T, dir string, files ...string) {
 // workflow uses it; a misspelt input is found in its line, and the key is shown nowhere.
 func TestIssue15_5_TheExampleRuns(t *testing.T) {
 	t.Parallel()
-	interpreter, dir := needPython(t), t.TempDir()
+	needPython(t)
+	dir := t.TempDir()
 	copyInto(t, dir, weatherFolder+"/weather.py", weatherFolder+"/test_weather.py", weatherFolder+"/workflows/home.yaml", sdkFile)
-	tests := exec.Command(interpreter, "-m", "unittest")
-	tests.Dir = dir
-	if output, err := tests.CombinedOutput(); err != nil || !strings.Contains(string(output), "OK") {
-		t.Fatalf("its tests: %v\n%s", err, output)
-	}
+	unittests(t, dir)
 	pack(t, filepath.Join(dir, "weather.py"), filepath.Join(dir, "flowrun-plugin-weather"))
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -100,6 +100,32 @@ func TestIssue15_5_TheExampleRuns(t *testing.T) {
 	asFolder(t, dir)
 	runExample(t, dir)
 	runExample(t, dir)
+}
+
+// unittests runs the tests of an example as its author does.
+func unittests(t *testing.T, dir string) {
+	t.Helper()
+	tests := exec.Command(needPython(t), "-m", "unittest")
+	tests.Dir = dir
+	if output, err := tests.CombinedOutput(); err != nil || !strings.Contains(string(output), "OK") {
+		t.Fatalf("its tests: %v\n%s", err, output)
+	}
+}
+
+// TestIssue15_5_BillingIsTheSameInBothLanguages: its tests pass, and it describes itself
+// as ../billing does.
+func TestIssue15_5_BillingIsTheSameInBothLanguages(t *testing.T) {
+	t.Parallel()
+	needPython(t)
+	dir := t.TempDir()
+	copyInto(t, dir, billingFolder+"/billing.py", billingFolder+"/test_billing.py", sdkFile)
+	unittests(t, dir)
+	program := filepath.Join(dir, "billing-go")
+	build := exec.Command("go", "build", "-C", billingFolder+"/../billing", "-buildvcs=false", "-o", program, ".")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, output)
+	}
+	describeAlike(t, map[string]*twin{"go": start(t, program), "python": startScript(t, billingFolder+"/billing.py")})
 }
 
 // runExample runs the workflow of the example.
@@ -173,8 +199,8 @@ func TestIssue15_5_TheSDKPassesMypy(t *testing.T) {
 	if err != nil {
 		t.Skip("SKIPPED: there is no mypy (scripts/install-python)")
 	}
-	command := exec.Command(mypy, "--strict", "--cache-dir", t.TempDir(), sdkFile, weatherFolder+"/weather.py", weatherFolder+"/test_weather.py", "testdata/twin.py", "testdata/snoop.py")
-	command.Env = append(os.Environ(), "MYPYPATH=../../sdk/python:"+weatherFolder)
+	command := exec.Command(mypy, "--strict", "--cache-dir", t.TempDir(), sdkFile, weatherFolder+"/weather.py", weatherFolder+"/test_weather.py", billingFolder+"/billing.py", billingFolder+"/test_billing.py", "testdata/twin.py", "testdata/snoop.py")
+	command.Env = append(os.Environ(), "MYPYPATH=../../sdk/python:"+weatherFolder+":"+billingFolder)
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, output)
 	}
