@@ -9,13 +9,16 @@ check: build lint gen-check test examples ## everything that a change must pass
 
 build: ## all packages, and the binary into bin/
 	$(GO) build ./...
+	$(GO) -C sdk build ./...
 	$(GO) build -o bin/flowrun ./cmd/flowrun
 
 test: ## the tests of the README, with all of each suite that a change must pass
 	FLOWRUN_SUITES=all $(GO) test ./...
+	$(GO) -C sdk test ./...
 
 race: ## the tests under the race detector
 	FLOWRUN_SUITES=all $(GO) test -race ./...
+	$(GO) -C sdk test -race ./...
 
 FUZZTIME ?= 200s
 fuzz: ## every fuzz target for FUZZTIME: about an hour and a half
@@ -24,6 +27,7 @@ fuzz: ## every fuzz target for FUZZTIME: about an hour and a half
 lint: ## golangci-lint, pinned in tools/go.mod
 	cd tools && $(GO) build -o ../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	bin/golangci-lint run ./...
+	cd sdk && ../bin/golangci-lint run ./...
 
 gen: ## generated code: protocol
 	$(GO) -C tools run ./genproto
@@ -33,6 +37,7 @@ gen-check: ## fails when generated code is stale
 
 golden: ## rewrite golden files from what the code prints now
 	UPDATE=1 $(GO) test ./...
+	UPDATE=1 $(GO) -C sdk test ./...
 
 bench: ## the benchmarks of bench/
 	$(GO) test -run '^$$' -bench . ./bench/...
@@ -68,7 +73,7 @@ image-check: ## the newest image of dist as the first process of namespaces of i
 reproduce: ## the release of this machine's system twice, in two folders: the same bytes
 	$(GO) -C tools run ./supply reproduce
 
-examples: ## the plugins of third parties build and pass
+examples: ## the plugins of third parties build and pass, in the tree and outside of it
 	./scripts/examples
 
 # The fault suites at their full size; .ci/run and `make test` run each of them shortened, `go test ./...` a part of that. FLOWRUN_SEED=n repeats one.
@@ -77,7 +82,7 @@ FAULT = FLOWRUN_SUITES=all $(GO) test -count=1 -v
 faults: power syscalls full-disk corruption kill crash triggers schedules backups sim replay timers tokens evil swaps shutdown hostile ## all but the soak: some hours
 
 walks: ## how many packages a run, an answer, a fire and a webhook enter, as ARCHITECTURE.md says
-	$(GO) build -cover -covermode=atomic -coverpkg=./engine/...,./internal/...,./sdk/...,./proto/...,./test/walks -o bin/walks ./test/walks
+	$(GO) build -cover -covermode=atomic -coverpkg=./engine/...,./internal/...,github.com/flowrun/flowrun/sdk/...,./test/walks -o bin/walks ./test/walks
 	GOCOVERDIR=$$(mktemp -d) bin/walks
 
 sound: ## what --strict accepts fails by no type, null or missing field: expressions, workflows, mutants of the rules

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"time"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // Value is a JSON document that is passed on as it is, byte by byte. In a

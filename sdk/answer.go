@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/flowrun/flowrun/proto/document"
+	"github.com/flowrun/flowrun/sdk/proto/document"
 )
 
 // Document returns the body of an answer that may be any JSON, as the service

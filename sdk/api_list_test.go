@@ -9,7 +9,7 @@ import (
 
 // generatedCode is where the packages of generated code are: their types are the
 // wire's, and nobody's API.
-const generatedCode = "github.com/flowrun/flowrun/proto/"
+const generatedCode = "github.com/flowrun/flowrun/sdk/proto/"
 
 // exportedAPI has one line for each exported name of a package, for the fields and
 // the methods of its types: what is promised, without names of parameters.

@@ -39,7 +39,7 @@ func TestIssue15_APIOnlyGrows(t *testing.T) {
 		return
 	}
 	if os.Getenv("UPDATE") == "" {
-		t.Fatalf("%s lacks what the SDK has now; take it over with UPDATE=1 go test ./sdk -run APIOnlyGrows:\n%s", apiFile, strings.Join(added, "\n"))
+		t.Fatalf("%s lacks what the SDK has now; take it over with UPDATE=1 go -C sdk test -run APIOnlyGrows .:\n%s", apiFile, strings.Join(added, "\n"))
 	}
 	if err := os.WriteFile(apiFile, []byte(strings.Join(now, "\n")+"\n"), 0o644); err != nil {
 		t.Fatal(err)

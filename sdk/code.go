@@ -3,7 +3,7 @@ package sdk
 import (
 	"strings"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // Code is the kind of a failure: what the engine decides by.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 	"github.com/flowrun/flowrun/sdk"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 	"github.com/flowrun/flowrun/sdk/sdktest"
 )
 

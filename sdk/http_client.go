@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // HTTPClient sends requests to the connection's base_url and turns failures

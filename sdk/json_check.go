@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/flowrun/flowrun/proto/document"
+	"github.com/flowrun/flowrun/sdk/proto/document"
 )
 
 // byteOrderMark may stand before a document (RFC 8259, 8.1: it is ignored).

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // LimitOption is an option of Limit.

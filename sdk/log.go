@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // maxLogText bounds one message and its fields, in bytes (RELIABILITY 5).

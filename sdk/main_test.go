@@ -4,9 +4,8 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
-
-	"github.com/flowrun/flowrun/proto/handshake"
+	"github.com/flowrun/flowrun/sdk/internal/leaktest"
+	"github.com/flowrun/flowrun/sdk/proto/handshake"
 )
 
 // TestMain is also a plugin: a test starts this binary again with the cookie of
@@ -16,7 +15,7 @@ func TestMain(m *testing.M) {
 		processPlugin().Serve()
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	os.Exit(leaktest.Run(m))
 }
 
 const runByHand = "FLOWRUN_TEST_BY_HAND"

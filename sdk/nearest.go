@@ -1,6 +1,6 @@
 package sdk
 
-import "github.com/flowrun/flowrun/internal/near"
+import "github.com/flowrun/flowrun/sdk/near"
 
 // Nearest returns the candidate that a word was probably meant to be, for a message
 // that says "did you mean", or "" when none is near: at most one edit for words of up to

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // sdkVersion is what Describe reports: which SDK made the plugin.

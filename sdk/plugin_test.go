@@ -10,8 +10,8 @@ import (
 
 	"google.golang.org/grpc"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 	"github.com/flowrun/flowrun/sdk"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 	"github.com/flowrun/flowrun/sdk/sdktest"
 )
 

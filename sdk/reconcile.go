@@ -3,7 +3,7 @@ package sdk
 import (
 	"context"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // Reconcile answers "did it happen?". Without ReconcileWith, and whenever the

@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 	"github.com/flowrun/flowrun/sdk"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 	"github.com/flowrun/flowrun/sdk/sdktest"
 )
 

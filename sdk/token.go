@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 	"time"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // ReasonTokenRefused is the reason of a CodeAuthRequired after which the host

@@ -8,4 +8,8 @@ require (
 	github.com/robfig/cron/v3 v3.0.1
 )
 
+require github.com/flowrun/flowrun/sdk v0.1.0 // indirect
+
 replace github.com/flowrun/flowrun => ../..
+
+replace github.com/flowrun/flowrun/sdk => ../../sdk

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 func effectCases() []testCase {

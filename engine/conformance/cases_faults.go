@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 func faultCases() []testCase {

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/flowrun/flowrun/engine/schema"
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // pagesRead is how many pages of one reading are looked at.

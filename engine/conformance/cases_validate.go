@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/flowrun/flowrun/engine/schema"
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 const unknownName = "flowrun_kit_no_such_input"

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // Config is what a plugin's author tells the kit. All of it may be left out.

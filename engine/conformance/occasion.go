@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/schema"
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // servicePlace is what stands in a config for the address at which the kit listens.

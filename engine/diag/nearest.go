@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/flowrun/flowrun/internal/near"
+	"github.com/flowrun/flowrun/sdk/near"
 )
 
 // Nearest returns the candidate that a word was probably meant to be, or "".

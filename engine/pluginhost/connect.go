@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/flowrun/flowrun/engine/runs"
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // link is one named connection inside one process.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/flowrun/flowrun/engine/plan"
-	"github.com/flowrun/flowrun/proto/handshake"
+	"github.com/flowrun/flowrun/sdk/proto/handshake"
 )
 
 // featureReconcile is the optional feature of plugins that can be asked whether a

@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
-	"github.com/flowrun/flowrun/proto/handshake"
+	"github.com/flowrun/flowrun/sdk/proto/handshake"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // askHost asks the host socket of a process for a value of its state, with the right

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine/plan"
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // manyActions are generated ones, as a description of a service has them: schemas

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/quota"
-	"github.com/flowrun/flowrun/proto/handshake"
+	"github.com/flowrun/flowrun/sdk/proto/handshake"
 )
 
 // withDefaults fills the zero fields and holds the rest below their ceilings.

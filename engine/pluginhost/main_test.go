@@ -26,8 +26,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
-	"github.com/flowrun/flowrun/proto/handshake"
+	"github.com/flowrun/flowrun/sdk/proto/handshake"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // TestMain makes this binary a plugin ("plugin MODE"), a host that a test

@@ -25,8 +25,8 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/pluginhost/cgroup"
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
-	"github.com/flowrun/flowrun/proto/handshake"
+	"github.com/flowrun/flowrun/sdk/proto/handshake"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // process is one running plugin process: its gRPC connection and the host

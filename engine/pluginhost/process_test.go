@@ -20,7 +20,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
-	"github.com/flowrun/flowrun/proto/handshake"
+	"github.com/flowrun/flowrun/sdk/proto/handshake"
 )
 
 func TestEnvironmentHoldsOnlyAllowedNames(t *testing.T) {

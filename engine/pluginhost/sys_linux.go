@@ -13,7 +13,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/peer"
 	"github.com/flowrun/flowrun/engine/pluginhost/confine"
-	"github.com/flowrun/flowrun/proto/handshake"
+	"github.com/flowrun/flowrun/sdk/proto/handshake"
 )
 
 // maxSocketPath is sun_path without its final NUL.

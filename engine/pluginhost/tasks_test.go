@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // takeTasks is a plugin that makes threads or processes, or reaches for the files of its

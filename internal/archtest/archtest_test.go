@@ -83,6 +83,9 @@ func TestABrokenImportRuleIsFound(t *testing.T) {
 		{ImportPath: module + "engine/preview", Imports: []string{module + "engine", module + "engine/services"}},
 		{ImportPath: module + "engine/services", Imports: []string{module + "engine", module + "engine/workspace"}},
 		{ImportPath: module + "engine/workspace", Imports: []string{module + "engine", module + "engine/inforce"}},
+		{ImportPath: module + "sdk/sdktest", Imports: []string{module + "sdk", module + "engine/secret"}},
+		{ImportPath: module + "sdk/near", Imports: []string{module + "sdk"}},
+		{ImportPath: module + "internal/testsdk", Imports: []string{module + "sdk"}},
 		{ImportPath: "example.com/other", Imports: []string{module + "engine/local"}},
 	}
 	want := []string{
@@ -123,8 +126,11 @@ func TestABrokenImportRuleIsFound(t *testing.T) {
 		"engine/workspace must not import engine",
 		"engine/workspace must not import engine/inforce",
 		"internal/cli/view must not import engine/local",
+		"internal/testsdk must not import sdk",
 		"plugins/netinfo must not import engine",
 		"plugins/netinfo/netinfosim must not import sdk",
+		"sdk/near must not import sdk",
+		"sdk/sdktest must not import engine/secret",
 		"unknown must not import engine",
 	}
 	if diff := cmp.Diff(want, archtest.ProductRules().Violations(packages)); diff != "" {

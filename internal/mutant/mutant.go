@@ -93,6 +93,15 @@ func (m Mutant) Source(root string) ([]byte, error) {
 	return []byte(spoiled), nil
 }
 
+// Package says where the go command tests a package, from the root of the tree: the folder
+// of its module, and what it is called there. The SDK has a module of its own.
+func Package(root, dir string) (module, pattern string) {
+	if rest, ok := strings.CutPrefix(dir+"/", "sdk/"); ok {
+		return filepath.Join(root, "sdk"), "./" + rest
+	}
+	return root, "./" + dir
+}
+
 // Overlay writes the files with the faults, each in a file of its own, into a
 // folder, and returns the file that `go build -overlay` takes.
 func Overlay(dir, root string, mutants ...Mutant) (string, error) {

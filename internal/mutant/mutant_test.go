@@ -72,6 +72,16 @@ func TestReadAndOverlay(t *testing.T) {
 	}
 }
 
+func TestWhereAPackageIsTested(t *testing.T) {
+	for dir, want := range map[string][2]string{
+		"engine/diag": {"root", "./engine/diag"}, ".": {"root", "./."}, "sdk": {"root/sdk", "./"}, "sdk/sdktest": {"root/sdk", "./sdktest/"}, "sdkother": {"root", "./sdkother"},
+	} {
+		if module, pattern := mutant.Package("root", dir); module != filepath.FromSlash(want[0]) || pattern != want[1] {
+			t.Errorf("%s: %s %s, want %q", dir, module, pattern, want)
+		}
+	}
+}
+
 func TestMutantsThatDoNotFitAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "a.go", "package a\n\nvar x, y = 1, 1\n")

@@ -1,6 +1,6 @@
 package sdktest
 
-import pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+import pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 
 // Option changes the request of a Call.
 type Option func(*request)

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 	"github.com/flowrun/flowrun/sdk"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // Result is the end of one call and what came before it.

@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/flowrun/flowrun/sdk"
+	"github.com/flowrun/flowrun/sdk/internal/leaktest"
 	"github.com/flowrun/flowrun/sdk/sdktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(leaktest.Run(m)) }
 
 type config struct{ sdk.HTTPSettings }
 

@@ -29,7 +29,7 @@ import (
 
 	"github.com/flowrun/flowrun/internal/suitesize"
 	"github.com/flowrun/flowrun/internal/testbuild"
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // canary has what encodings change; its halves are searched for, too.

@@ -234,8 +234,9 @@ func runTests(t *testing.T, overlay, dir, pattern string) (int, string) {
 	if pattern != "" {
 		args = append(args, "-run="+pattern)
 	}
-	c := exec.CommandContext(t.Context(), "go", append(args, "./"+dir)...)
-	c.Dir = root
+	module, pattern := mutant.Package(root, dir)
+	c := exec.CommandContext(t.Context(), "go", append(args, pattern)...)
+	c.Dir = module
 	c.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "FLOWRUN_") })
 	c.Env = append(c.Env, "FLOWRUN_SUITES=all") // a fault may stand in the part that another commit tries
 	if overlay != "" {

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // TestIssue15_5_BothSDKsDescribeAlike: the schemas are equal to the byte, and twice the

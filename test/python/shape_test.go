@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"regexp"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // told is what an end says, in a form that can be compared: JSON read, numbers of

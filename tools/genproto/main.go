@@ -1,6 +1,6 @@
 // Command genproto compiles plugin.proto without protoc: it writes the Go code
-// of the messages and of the gRPC services, and the descriptor set against
-// which the breaking-change test compares.
+// of the messages and of the gRPC services into the module of the SDK, and the
+// descriptor set against which the breaking-change test compares.
 //
 // Run it from the repository's root: go -C tools run ./genproto
 package main
@@ -23,6 +23,8 @@ import (
 )
 
 const (
+	root      = ".."
+	module    = "github.com/flowrun/flowrun" // what the generated code's import path begins with
 	protoRoot = "../proto"
 	protoFile = "flowrun/plugin/v1/plugin.proto"
 )
@@ -50,7 +52,7 @@ func generate(ctx context.Context) error {
 	addWithImports(set, files[0], map[string]bool{})
 	request := &pluginpb.CodeGeneratorRequest{
 		FileToGenerate: []string{protoFile},
-		Parameter:      proto.String("paths=source_relative"),
+		Parameter:      proto.String("module=" + module),
 		ProtoFile:      set.File,
 	}
 	for _, plugin := range []string{
@@ -94,7 +96,7 @@ func run(ctx context.Context, plugin string, request *pluginpb.CodeGeneratorRequ
 		return errors.New(*response.Error)
 	}
 	for _, file := range response.File {
-		path := filepath.Join(protoRoot, filepath.FromSlash(file.GetName()))
+		path := filepath.Join(root, filepath.FromSlash(file.GetName()))
 		if err := os.WriteFile(path, []byte(file.GetContent()), 0o644); err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/flowrun/flowrun/engine/schema"
-	"github.com/flowrun/flowrun/proto/document"
+	"github.com/flowrun/flowrun/sdk/proto/document"
 )
 
 // DocumentFault says what keeps a plugin's document from being JSON that all read

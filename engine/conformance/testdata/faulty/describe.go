@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 type schema map[string]any

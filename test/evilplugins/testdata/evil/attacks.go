@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // attack does what the input says, and answers with what it got; "" = nothing.

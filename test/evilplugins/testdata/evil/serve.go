@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 func nap() { time.Sleep(20 * time.Millisecond) }

@@ -3651,7 +3651,7 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\bGetState\x12\".flowrun.plugin.v1.GetStateRequest\x1a#.flowrun.plugin.v1.GetStateResponse\x12S\n" +
 	"\bPutState\x12\".flowrun.plugin.v1.PutStateRequest\x1a#.flowrun.plugin.v1.PutStateResponse\x12_\n" +
 	"\fAcquireToken\x12&.flowrun.plugin.v1.AcquireTokenRequest\x1a'.flowrun.plugin.v1.AcquireTokenResponse\x12\\\n" +
-	"\vCommitToken\x12%.flowrun.plugin.v1.CommitTokenRequest\x1a&.flowrun.plugin.v1.CommitTokenResponseB=Z;github.com/flowrun/flowrun/proto/flowrun/plugin/v1;pluginv1b\x06proto3"
+	"\vCommitToken\x12%.flowrun.plugin.v1.CommitTokenRequest\x1a&.flowrun.plugin.v1.CommitTokenResponseB8Z6github.com/flowrun/flowrun/sdk/proto/pluginv1;pluginv1b\x06proto3"
 
 var (
 	file_flowrun_plugin_v1_plugin_proto_rawDescOnce sync.Once
