@@ -39,6 +39,7 @@ func TestScripts(t *testing.T) {
 	fakeauth := sync.OnceValue(func() string { return buildFakeAuth(t) })
 	ticket := sync.OnceValue(func() string { return buildPlugin(t, "ticket") })
 	words := sync.OnceValue(func() string { return buildPlugin(t, "words") })
+	noisy := sync.OnceValue(func() string { return buildPlugin(t, "noisy") })
 	things := sync.OnceValue(func() string {
 		path := filepath.Join(t.TempDir(), "things")
 		buildThings(t, path)
@@ -65,6 +66,7 @@ func TestScripts(t *testing.T) {
 						env.Setenv("TICKET", ticket())
 					case "plugins":
 						env.Setenv("WORDS", words())
+						env.Setenv("NOISY", noisy())
 					case "issue":
 						env.Setenv("THINGS", things())
 					}
@@ -99,7 +101,7 @@ func buildPlugin(t *testing.T, name string) string {
 // places puts $WORK and the plugins into a file: `places flowrun.yaml`.
 func places(ts *testscript.TestScript, _ bool, args []string) {
 	for _, file := range args {
-		text := strings.NewReplacer("$WORK", ts.Getenv("WORK"), "$FAKEAUTH", ts.Getenv("FAKEAUTH"), "$THINGS", ts.Getenv("THINGS"), "$TICKET", ts.Getenv("TICKET"), "$WORDS", ts.Getenv("WORDS")).Replace(ts.ReadFile(file))
+		text := strings.NewReplacer("$WORK", ts.Getenv("WORK"), "$FAKEAUTH", ts.Getenv("FAKEAUTH"), "$THINGS", ts.Getenv("THINGS"), "$TICKET", ts.Getenv("TICKET"), "$WORDS", ts.Getenv("WORDS"), "$NOISY", ts.Getenv("NOISY")).Replace(ts.ReadFile(file))
 		ts.Check(os.WriteFile(ts.MkAbs(file), []byte(text), 0o600))
 	}
 }

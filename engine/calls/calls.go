@@ -118,7 +118,7 @@ func Failed(action string, failed *runs.Error) Result {
 // Unknown is the failure of a call whose action is not known; err is why.
 func (c *Caller) Unknown(name string, err error) *runs.Error {
 	if broken, ok := errors.AsType[*pluginhost.PluginError](err); ok {
-		return &runs.Error{Kind: plan.KindCrashed, Applied: runs.NotApplied, Reason: broken.Reason, Message: err.Error(), Hint: broken.Hint}
+		return &runs.Error{Kind: plan.KindCrashed, Applied: runs.NotApplied, Reason: broken.Reason, Message: err.Error(), Hint: broken.Hint, Details: broken.Details()}
 	}
 	failed := runs.Failure(plan.KindInvalid, runs.NotApplied, "%v", err)
 	failed.Hint = diag.DidYouMean(name, c.project.ActionNames())

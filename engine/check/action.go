@@ -67,7 +67,10 @@ func (c *checker) unknownAction(node *spec.Node) {
 	plugin, short, dotted := strings.Cut(name, ".")
 	switch {
 	case dotted && c.catalog.PluginProblem(plugin) != "":
-		c.errorAt(node.Pos, CodeUnknownPlugin, "the plugin `%s` can't be described: %s", plugin, c.catalog.PluginProblem(plugin))
+		problem := c.errorAt(node.Pos, CodeUnknownPlugin, "the plugin `%s` can't be described: %s", plugin, c.catalog.PluginProblem(plugin))
+		if dead, ok := c.catalog.(LastWords); ok {
+			problem.Stderr = dead.LastWords(plugin)
+		}
 		return
 	}
 	names := c.catalog.ActionNames()

@@ -27,6 +27,11 @@ type Catalog interface {
 	PluginProblem(plugin string) string
 }
 
+// LastWords is a Catalog that knows what a plugin that did not start wrote last.
+type LastWords interface {
+	LastWords(plugin string) []string
+}
+
 // DefaultCatalog is a Catalog that may know which connection of a plugin stands
 // where none is named, though it does not know all names. "" = it does not.
 type DefaultCatalog interface {

@@ -60,6 +60,7 @@ type Problem struct {
 	Message  string   `json:"message"`
 	Hint
 	Related []Related `json:"related,omitempty"`
+	Stderr  []string  `json:"stderr,omitempty" doc:"What a plugin that did not start wrote last, by lines."`
 }
 
 // String renders the problem on one line.

@@ -48,6 +48,9 @@ func (r Renderer) problem(b *strings.Builder, p Problem, lines *sourceLines) {
 	fmt.Fprintf(b, "%s%s\n", r.paint(color, fmt.Sprintf("%s[%s]", p.Severity, p.Code)), r.paint("1", ": "+clean(p.Message)))
 	margin := strings.Repeat(" ", len(strconv.Itoa(p.Line)))
 	r.snippet(b, p.Pos, margin, color, lines)
+	for _, line := range p.Stderr {
+		fmt.Fprintf(b, "%s %s\n", margin, r.paint("36", "= stderr: ")+clean(line))
+	}
 	if p.Hint.Text != "" {
 		fmt.Fprintf(b, "%s %s\n", margin, r.paint("36", "= help: ")+clean(p.Hint.Text))
 	}

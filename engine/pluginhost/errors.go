@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/lastwords"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 )
@@ -48,6 +49,12 @@ type PluginError struct {
 
 func (e *PluginError) Error() string { return fmt.Sprintf("plugin %s: %s", e.Plugin, e.Message) }
 
+// LastWords are the last lines that mean something of what the process wrote.
+func (e *PluginError) LastWords() []string { return lastwords.Lines(e.Stderr, lastwords.Shown) }
+
+// Details are those of the failure of a call that the plugin should have taken.
+func (e *PluginError) Details() json.RawMessage { return stderrDetails(e.Stderr) }
+
 // kindsOfReasons are those of reasons other than that the plugin is not there now.
 var kindsOfReasons = map[string]plan.ErrorKind{
 	ReasonUnknownPlugin: plan.KindInvalid, ReasonStart: plan.KindCrashed, ReasonHandshake: plan.KindCrashed,
@@ -57,7 +64,7 @@ var kindsOfReasons = map[string]plan.ErrorKind{
 // planError is the failure of a call that could not be sent.
 func (e *PluginError) planError(now time.Time) *runs.Error {
 	failure := &runs.Error{
-		Kind: cmp.Or(kindsOfReasons[e.Reason], plan.KindUnavailable), Message: e.Error(), Reason: e.Reason, Applied: runs.NotApplied, Hint: e.Hint, Details: stderrDetails(e.Stderr),
+		Kind: cmp.Or(kindsOfReasons[e.Reason], plan.KindUnavailable), Message: e.Error(), Reason: e.Reason, Applied: runs.NotApplied, Hint: e.Hint, Details: e.Details(),
 	}
 	if wait := e.Until.Sub(now); !e.Until.IsZero() && wait > 0 {
 		failure.RetryAfterS = wait.Seconds()

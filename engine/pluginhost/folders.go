@@ -30,6 +30,12 @@ func (h *Host) setUp() error {
 	return nil
 }
 
+// LogDir returns the folder in which the last of what plugins print is kept.
+func (h *Host) LogDir() string { return LogDirIn(h.options.StateDir) }
+
+// LogDirIn is LogDir of a state folder.
+func LogDirIn(stateDir string) string { return filepath.Join(stateDir, "plugins", "logs") }
+
 // ready returns the error of setUp.
 func (h *Host) ready() error {
 	h.setUpOnce.Do(func() { h.setUpErr = h.setUp() })

@@ -25,6 +25,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/pluginhost/cgroup"
+	"github.com/flowrun/flowrun/engine/pluginlog"
 	"github.com/flowrun/flowrun/sdk/proto/handshake"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
@@ -78,6 +79,7 @@ func (u *unit) launch(exe executable, c *code) (*process, *PluginError) {
 	}
 	p := &process{unit: u, exe: exe, code: c, gone: make(chan struct{}), links: map[string]*link{}, calls: map[string]*callTokens{}, runs: map[string]int{}}
 	p.output = newOutput(u.host.options, u.host.gate, u.source.Name)
+	p.output.kept = pluginlog.In(u.host.LogDir(), u.source.Name)
 	if err := p.prepare(); err != nil {
 		p.folders.remove()
 		p.group.Remove()
@@ -114,6 +116,8 @@ func (u *unit) launch(exe executable, c *code) (*process, *PluginError) {
 	p.stopping.Store(true) // the caller counts it: not a second crash
 	p.runner.killGroup()
 	p.cleanUp()
+	p.output.retain(pluginlog.Host, failure.Message)
+	p.output.kept.Close()
 	return nil, failure
 }
 
@@ -258,6 +262,7 @@ func (p *process) watch() {
 	<-p.runner.exited
 	p.cleanUp()
 	p.unit.exited(p)
+	p.output.kept.Close()
 	close(p.gone)
 }
 

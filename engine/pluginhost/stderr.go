@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
-	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/lastwords"
 	"github.com/flowrun/flowrun/engine/pluginhost/gate"
+	"github.com/flowrun/flowrun/engine/pluginlog"
 )
 
 // tailSize is how much of a plugin's stderr is kept for the error of a crash.
@@ -28,11 +31,12 @@ type output struct {
 	gate   *gate.Gate
 	now    func() time.Time
 	limits Limits
+	kept   *pluginlog.Log // of what it prints; nil = nothing is kept
 
 	mu      sync.Mutex
 	tail    []byte
 	cut     bool              // the tail had more before
-	telling string            // the latest line that says why a process dies: long dumps push it out of the tail
+	telling []string          // the latest line that says why a process dies, and those behind it: long dumps push them out of the tail
 	lines   map[string][]byte // unfinished line of each stream
 	skip    map[string]bool   // the rest of a line that was too long
 	window  time.Time
@@ -111,12 +115,16 @@ func (o *output) flush(stream string) {
 		return
 	}
 	level, text := o.plainLine(line, skipped)
-	if tells(text) {
-		o.telling = gate.Clip(text, maxTelling)
+	switch line := gate.Clip(text, maxTelling); {
+	case lastwords.Tells(text):
+		o.telling = []string{line}
+	case len(o.telling) > 0 && len(o.telling) < lastwords.Shown:
+		o.telling = append(o.telling, line)
 	}
 	if now := o.now(); now.Sub(o.window) >= time.Second || now.Before(o.window) {
 		if o.dropped > 0 {
 			o.log.Warn("plugin log lines dropped", slog.Group("plugin", "name", o.plugin, "lines", o.dropped))
+			o.retain(pluginlog.Host, fmt.Sprintf("%d lines are left out: it printed more than %d bytes in a second", o.dropped, o.limits.LogRate))
 		}
 		o.window, o.spent, o.dropped = now, 0, 0
 	}
@@ -126,6 +134,17 @@ func (o *output) flush(stream string) {
 	}
 	// One group holds all that comes from the plugin: it can't forge fields.
 	o.log.Log(context.Background(), level, "plugin log", slog.Group("plugin", "name", o.plugin, "stream", stream, "line", text))
+	o.retain(stream, text)
+}
+
+// retain keeps a line for `plugins logs`. What fails costs that line alone.
+func (o *output) retain(stream, text string) {
+	if o.kept == nil {
+		return
+	}
+	if err := o.kept.Write(pluginlog.Line{At: o.now().UTC(), Stream: stream, Text: text}); err != nil {
+		o.log.Debug("plugin log not kept", "plugin", o.plugin, "error", err)
+	}
 }
 
 // plainLine reads the level and message of hclog's JSON lines; other lines are
@@ -152,11 +171,11 @@ func (o *output) plainLine(line []byte, skipped bool) (slog.Level, string) {
 
 var hclogLevels = map[string]slog.Level{"error": slog.LevelError, "warn": slog.LevelWarn, "info": slog.LevelInfo}
 
-// last returns the tail, masked, behind the line that says why the process died
-// where that one is no longer a part of it.
+// last returns the tail, masked, behind the line that says why the process died and
+// what followed it, where that one is no longer a part of it.
 func (o *output) last() string {
 	o.mu.Lock()
-	text, cut, telling := o.gate.Text(string(o.tail)), o.cut, o.telling
+	text, cut, telling := o.gate.Text(string(o.tail)), o.cut, slices.Clone(o.telling)
 	o.mu.Unlock()
 	if cut { // it may begin with half of a secret
 		text = text[min(overlap, len(text)):]
@@ -165,32 +184,14 @@ func (o *output) last() string {
 		text = text[len(text)-tailSize:]
 	}
 	text = strings.ToValidUTF8(text, "�")
-	if !strings.Contains(text, telling) {
-		text = telling + "\n…\n" + text
+	if len(telling) > 0 && !strings.Contains(text, telling[0]) {
+		text = strings.Join(telling, "\n") + "\n…\n" + text
 	}
 	return strings.TrimSpace(text)
 }
 
-// lastWords picks the line of a tail that tells most: a panic's or fatal
-// error's first line, else the last one.
-func lastWords(tail string) string {
-	lines := strings.Split(tail, "\n")
-	best := strings.TrimSpace(lines[len(lines)-1])
-	for _, line := range lines {
-		if tells(line) {
-			best = line
-		}
-	}
-	return gate.Clip(best, maxTelling)
-}
+// lastWords picks the line of a tail that says why the process died.
+func lastWords(tail string) string { return gate.Clip(lastwords.Headline(tail), maxTelling) }
 
 // maxTelling bounds a line that is shown, in bytes.
 const maxTelling = 300
-
-var fatalSignal = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^SIG[A-Z]+: `) })
-
-// tells reports whether a line is the first one of a dying Go process: of a
-// panic, a fatal error or a signal.
-func tells(line string) bool {
-	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") || fatalSignal().MatchString(line)
-}

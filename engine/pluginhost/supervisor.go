@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/pluginlog"
 )
 
 // State is what a plugin's process is doing.
@@ -344,6 +345,7 @@ func (u *unit) exited(p *process) {
 		if words := lastWords(p.output.last()); words != "" {
 			reason += ": " + words
 		}
+		p.output.retain(pluginlog.Host, "its process died: "+p.runner.ending())
 		u.crashed(reason)
 	}
 	u.mu.Lock()

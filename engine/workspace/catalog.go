@@ -17,7 +17,10 @@ type catalog struct {
 	location location // of the file that is checked
 }
 
-var _ check.Catalog = (*catalog)(nil)
+var (
+	_ check.Catalog   = (*catalog)(nil)
+	_ check.LastWords = (*catalog)(nil)
+)
 
 // Action returns an action by its full name.
 func (c *catalog) Action(name string) (*plan.Action, bool) {
@@ -50,6 +53,12 @@ func (c *catalog) PluginProblem(plugin string) string {
 		return err.Error()
 	}
 	return ""
+}
+
+// LastWords are the last lines of a plugin that died instead of describing itself.
+func (c *catalog) LastWords(plugin string) []string {
+	_, err := c.project.Describe(plugin)
+	return lastWords(err)
 }
 
 // Validate asks the action's plugin about literal inputs.

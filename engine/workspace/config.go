@@ -76,6 +76,8 @@ type PluginInfo struct {
 	Doc     string `json:"doc,omitempty"`
 	Actions int    `json:"actions"`
 	Error   string `json:"error,omitempty"` // why it can't be described
+	// Stderr is what it wrote last where it died instead, by lines.
+	Stderr []string `json:"stderr,omitempty"`
 	// Locked says whether flowrun.lock has it: what it holds alone runs then.
 	Locked bool `json:"locked"`
 	// Missing is what it asks for and was not given: it runs without.

@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"strings"
 	"time"
@@ -51,6 +52,15 @@ func (p *Workspace) described(plugin string) *description {
 		d.err = p.checkDescription(plugin, d.Description)
 	}
 	return d
+}
+
+// lastWords are what a plugin wrote before it died, by lines; none where err is no
+// failure of a plugin.
+func lastWords(err error) []string {
+	if dead, ok := errors.AsType[*pluginhost.PluginError](err); ok {
+		return dead.LastWords()
+	}
+	return nil
 }
 
 // configType returns the type of the config of a plugin's connections.

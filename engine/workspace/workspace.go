@@ -152,6 +152,10 @@ func (p *Workspace) KeyPath() string { return p.services.KeyPath() }
 // Host returns the host of the project's plugins.
 func (p *Workspace) Host() *pluginhost.Host { return p.host }
 
+// PluginLogs returns the folder in a state folder where the last of what plugins print is
+// kept (package pluginlog).
+func PluginLogs(stateDir string) string { return pluginhost.LogDirIn(stateDir) }
+
 // Sandboxed reports whether calls are kept from real services.
 func (p *Workspace) Sandboxed() bool { return p.sandbox != nil }
 
@@ -223,7 +227,7 @@ func (p *Workspace) Plugins(context.Context) []PluginInfo {
 		_, info.Locked = p.lock.Plugin(source.Name)
 		description, err := p.Describe(source.Name)
 		if err != nil {
-			info.Error = err.Error()
+			info.Error, info.Stderr = err.Error(), lastWords(err)
 		} else {
 			info.Version, info.Doc, info.Digest = description.Version, description.Doc, description.Digest
 			info.Actions = len(description.Actions)

@@ -19,6 +19,7 @@ import (
 type callFlags struct {
 	connection, with string
 	retries          int
+	pluginFlags
 }
 
 func (a *app) callCommand() *cobra.Command {
@@ -37,6 +38,7 @@ func (a *app) callCommand() *cobra.Command {
 	c.Flags().StringVar(&flags.connection, "connection", "", "the connection to use (default: the plugin's)")
 	c.Flags().StringVar(&flags.with, "with", "", "the inputs as JSON, @FILE, or - for stdin")
 	c.Flags().IntVar(&flags.retries, "retry", 0, "how often to repeat a call that failed for a passing reason")
+	flags.pluginFlags.add(c)
 	a.sandboxFlag(c, "call a simulator of the service")
 	return withText(a.liveFlags(c))
 }
@@ -46,6 +48,11 @@ func (a *app) call(ctx context.Context, action string, flags *callFlags) error {
 	if err != nil {
 		return err
 	}
+	stop, err := a.tailPlugins(&flags.pluginFlags)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	if err := a.askForSecrets(ctx, &request); err != nil {
 		return err
 	}

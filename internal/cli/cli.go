@@ -285,6 +285,10 @@ func (a *app) printError(err error) {
 		}
 	}
 	fmt.Fprintf(a.sys.Stderr, "%s %s\n", a.style.Red("error:"), term.CleanText(text))
+	var dead interface{ LastWords() []string } // of a plugin
+	if errors.As(err, &dead) {
+		a.page(a.sys.Stderr).LastWords(a.sys.Stderr, dead.LastWords())
+	}
 	hint = cmp.Or(hintOf(err).Typed(a.commandText).Text, hint)
 	if hint == "" && problem != nil && problem.Code == wire.CodeNotFound {
 		hint = "`" + a.commandText("runs") + "` lists the runs"

@@ -36,6 +36,7 @@ func (a *app) pluginsCommand() *cobra.Command {
 			RunE:    a.onProject(a.listActions),
 		}),
 		a.pluginsTestCommand(),
+		a.pluginLogsCommand(),
 		// It stands here for the help alone: Run serves plugins before commands are built.
 		{
 			Use: "serve NAME", Short: "Be a bundled plugin; the engine runs this", Args: exactArgs("NAME"),
@@ -66,6 +67,10 @@ func (a *app) listPlugins(ctx context.Context) error {
 	err = a.print(web.Page[workspace.PluginInfo]{Items: plugins}, func() {
 		a.page(a.sys.Stdout).Plugins(a.sys.Stdout, plugins)
 		for _, plugin := range plugins {
+			if len(plugin.Stderr) > 0 {
+				a.note("%s wrote last:", plugin.Name)
+				a.page(a.sys.Stderr).LastWords(a.sys.Stderr, plugin.Stderr)
+			}
 			if waiting := plugin.Waiting; waiting != nil {
 				a.note("%s %s is not in force: %s", plugin.Name, waitingName(waiting), waiting.Reason)
 			}

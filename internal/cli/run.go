@@ -44,6 +44,7 @@ func (f *followFlags) add(c *cobra.Command) *cobra.Command {
 type runFlags struct {
 	followFlags
 	inputFlags
+	pluginFlags
 	outs        []string
 	scheduledAt string
 }
@@ -64,6 +65,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.inputFlags.add(c, "input", "inputs")
 	c.Flags().StringArrayVar(&flags.outs, "out", nil, "write output NAME=FILE: Markdown, CSV and other text as it is, all else as JSON (repeatable)")
 	c.Flags().StringVar(&flags.scheduledAt, "scheduled-at", "", "the run's scheduled_at, RFC 3339 (default: now)")
+	flags.pluginFlags.add(c)
 	a.sandboxFlag(c, "run against simulators of the services, in a store of its own")
 	return flags.followFlags.add(a.liveFlags(c))
 }
@@ -83,6 +85,11 @@ func (a *app) run(ctx context.Context, file string, flags *runFlags) error {
 	if err := a.checkOuts(ctx, request, outs); err != nil {
 		return err
 	}
+	stop, err := a.tailPlugins(&flags.pluginFlags)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	session, err := a.connect(ctx, flags.role())
 	if err != nil {
 		return err

@@ -24,6 +24,7 @@ type serveFlags struct {
 	listen    string
 	logFormat string
 	logLevel  string
+	pluginFlags
 }
 
 func (a *app) serveCommand() *cobra.Command {
@@ -41,6 +42,7 @@ func (a *app) serveCommand() *cobra.Command {
 	c.Flags().StringVar(&flags.logLevel, "log-level", "info", "what is logged: debug, info, warn or error")
 	completeFlag(c, "log-format", "text", "json")
 	completeFlag(c, "log-level", "debug", "info", "warn", "error")
+	flags.pluginFlags.add(c)
 	a.sandboxFlag(c, "serve a sandbox: simulators of the services, and a store of its own")
 	return a.liveFlags(c)
 }
@@ -59,6 +61,11 @@ func (a *app) serve(ctx context.Context, flags *serveFlags) error {
 	if err != nil {
 		return err
 	}
+	stopTail, err := a.tailPlugins(&flags.pluginFlags)
+	if err != nil {
+		return err
+	}
+	defer stopTail()
 	serving, err := a.newServing(ctx, at, flags)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/connections"
 	"github.com/flowrun/flowrun/engine/duration"
+	"github.com/flowrun/flowrun/engine/lastwords"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
@@ -79,6 +80,7 @@ func (p Page) ConnectionTests(out io.Writer, tests []connections.Test) {
 		line := fmt.Sprintf("%s  %s", term.Pad(term.Clean(test.Name), names), term.Pad(term.Clean(test.Plugin), plugins))
 		if test.Error != nil {
 			fmt.Fprintf(out, "%s %s  %s\n", p.Style.Red("✗"), line, p.Style.Red(term.Clean(errorLine(test.Error))))
+			p.LastWords(out, lastwords.Of(test.Error.Details))
 			p.belowError(out, test.Error)
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/duration"
+	"github.com/flowrun/flowrun/engine/lastwords"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
@@ -274,7 +275,15 @@ func (p Page) errorBox(out io.Writer, where string, err *runs.Error) {
 	for line := range strings.SplitSeq(term.CleanText(errorLine(err)), "\n") {
 		fmt.Fprintf(out, "  %s\n", line)
 	}
+	p.LastWords(out, lastwords.Of(err.Details))
 	p.belowError(out, err)
+}
+
+// LastWords prints what a dead plugin wrote last.
+func (p Page) LastWords(out io.Writer, lines []string) {
+	for _, line := range lines {
+		fmt.Fprintf(out, "  %s %s\n", p.Style.Dim("|"), term.Clean(line))
+	}
 }
 
 // belowError prints what is known of an error besides its message, and what to do.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/lastwords"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
@@ -12,10 +13,11 @@ type errorBox struct {
 	*runs.Error
 	URL   string // of the step's page; "" = the error is the run's own
 	Facts []string
+	Wrote []string // what a dead plugin wrote last
 }
 
 func newErrorBox(run string, e *runs.Error) *errorBox {
-	box := &errorBox{Error: e}
+	box := &errorBox{Error: e, Wrote: lastwords.Of(e.Details)}
 	if e.Step != "" {
 		box.URL = stepURL(run, e.Step)
 	}

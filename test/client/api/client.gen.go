@@ -929,6 +929,9 @@ type Finding struct {
 	Message   string     `json:"message"`
 	Related   *[]Related `json:"related,omitempty"`
 	Severity  string     `json:"severity"`
+
+	// Stderr What a plugin that did not start wrote last, by lines.
+	Stderr *[]string `json:"stderr,omitempty"`
 }
 
 // Fire Fire is one fire of a trigger and what became of it: a run, or the reason why there is none. (Workflow, Trigger, Slot) is unique in a store (docs/reliability.md, P10). Times are UTC.
@@ -1302,8 +1305,11 @@ type PluginInfo struct {
 	Name    string  `json:"name"`
 
 	// Source "bundled" or the path
-	Source  string `json:"source"`
-	Version string `json:"version"`
+	Source string `json:"source"`
+
+	// Stderr Stderr is what it wrote last where it died instead, by lines.
+	Stderr  *[]string `json:"stderr,omitempty"`
+	Version string    `json:"version"`
 
 	// Waiting WaitingPlugin is a revision of a plugin that a server has not put in force, and why.
 	Waiting *WaitingPlugin `json:"waiting,omitempty"`
