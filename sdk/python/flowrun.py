@@ -1526,7 +1526,7 @@ def check_base_url(text: str) -> str:
     return text.rstrip("/")
 
 
-QueryValue = Union[None, str, int, float, bool, Sequence[Union[str, int]]]
+QueryValue = Union[None, str, int, float, bool, datetime.datetime, Sequence[Union[str, int]]]
 Query = Mapping[str, QueryValue]
 
 
@@ -1537,7 +1537,8 @@ def _pairs(query: Optional[Query]) -> List[Tuple[str, str]]:
         value = (query or {})[name]
         for item in value if isinstance(value, (list, tuple)) else [value]:
             if item is not None:
-                found.append((name, item if isinstance(item, str) else dumps(item)))
+                text = _time_text(item) if isinstance(item, datetime.datetime) else item if isinstance(item, str) else dumps(item)
+                found.append((name, text))
     return found
 
 

@@ -199,8 +199,8 @@ func TestIssue15_5_TheSDKPassesMypy(t *testing.T) {
 	if err != nil {
 		t.Skip("SKIPPED: there is no mypy (scripts/install-python)")
 	}
-	command := exec.Command(mypy, "--strict", "--cache-dir", t.TempDir(), sdkFile, weatherFolder+"/weather.py", weatherFolder+"/test_weather.py", billingFolder+"/billing.py", billingFolder+"/test_billing.py", "testdata/twin.py", "testdata/snoop.py")
-	command.Env = append(os.Environ(), "MYPYPATH=../../sdk/python:"+weatherFolder+":"+billingFolder)
+	command := exec.Command(mypy, "--strict", "--cache-dir", t.TempDir(), sdkFile, weatherFolder+"/weather.py", weatherFolder+"/test_weather.py", billingFolder+"/billing.py", billingFolder+"/test_billing.py", trackerFolder+"/tracker.py", "testdata/twin.py", "testdata/snoop.py")
+	command.Env = append(os.Environ(), "MYPYPATH=../../sdk/python:"+weatherFolder+":"+billingFolder+":"+trackerFolder)
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, output)
 	}
