@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 const trackerFolder = "../../examples/plugins/tracker_python"
