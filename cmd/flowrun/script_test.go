@@ -38,6 +38,7 @@ func TestScripts(t *testing.T) {
 	}
 	fakeauth := sync.OnceValue(func() string { return buildFakeAuth(t) })
 	ticket := sync.OnceValue(func() string { return buildPlugin(t, "ticket") })
+	shaped := sync.OnceValue(func() string { return buildPlugin(t, "shaped") })
 	words := sync.OnceValue(func() string { return buildPlugin(t, "words") })
 	noisy := sync.OnceValue(func() string { return buildPlugin(t, "noisy") })
 	things := sync.OnceValue(func() string {
@@ -67,6 +68,7 @@ func TestScripts(t *testing.T) {
 					case "plugins":
 						env.Setenv("WORDS", words())
 						env.Setenv("NOISY", noisy())
+						env.Setenv("SHAPED", shaped())
 					case "issue":
 						env.Setenv("THINGS", things())
 					}

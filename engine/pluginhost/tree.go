@@ -38,6 +38,19 @@ func (h *Host) Tree(plugin string) (dir, digest string, err error) {
 	return u.exe.tree, u.exe.digest, nil
 }
 
+// TreeOf is Tree for the revision of a digest.
+func (h *Host) TreeOf(plugin, digest string) (dir string, err error) {
+	p, err := h.plugin(plugin)
+	if err != nil {
+		return "", err
+	}
+	u, failure := p.unit(digest)
+	if failure != nil {
+		return "", failure
+	}
+	return u.exe.tree, nil
+}
+
 // findTree returns what to run for a folder or an archive, copied anew where it changed.
 func (l *library) findTree(s Source) (executable, error) {
 	stamp, err := sourceStamp(s.Path)
@@ -179,6 +192,9 @@ func (l *library) verifiedTree(exe executable) (*code, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err := l.load(); err != nil {
+		return nil, err
+	}
 	entry, known := l.digests[exe.tree]
 	if !known || entry.fileStamp != stamp || entry.SHA256 != exe.digest || !entry.settled() {
 		at, err := fileTime()

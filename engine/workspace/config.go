@@ -17,16 +17,19 @@ const StoreFile = "flowrun.db"
 
 // Config is everything that the engine takes from its surroundings.
 type Config struct {
-	StateDir       string // holds flowrun.db, the socket, plugin copies; created with mode 0700
-	ProjectFile    string // flowrun.yaml; "" = no project file
-	Dir            string // the project's root: workflow paths in messages are relative to it
-	WorkDir        string // what relative file names of Check start from; "" = Dir
-	Environ        []string
-	Executable     string   // re-executed as `Executable plugins serve NAME` for the bundled plugins
-	Bundled        []string // their names
-	Version        string   // of flowrun
-	Sandbox        *Sandbox // nil = calls go where the project says
-	Lock           LockMode // what flowrun.lock decides
+	StateDir    string // holds flowrun.db, the socket, plugin copies; created with mode 0700
+	ProjectFile string // flowrun.yaml; "" = no project file
+	Dir         string // the project's root: workflow paths in messages are relative to it
+	WorkDir     string // what relative file names of Check start from; "" = Dir
+	Environ     []string
+	Executable  string   // re-executed as `Executable plugins serve NAME` for the bundled plugins
+	Bundled     []string // their names
+	Version     string   // of flowrun
+	Sandbox     *Sandbox // nil = calls go where the project says
+	Lock        LockMode // what flowrun.lock decides
+	// Instead names paths that stand for the sources of plugins, whatever flowrun.lock has
+	// of them: to look at what is not taken over yet.
+	Instead        map[string]string
 	Now            func() time.Time
 	Entropy        io.Reader
 	Log            *slog.Logger

@@ -60,6 +60,9 @@ func (p *Workspace) realState() string {
 
 // pluginPath is where a plugin's source lies: for one that is fetched, what was fetched.
 func (p *Workspace) pluginPath(plugin project.Plugin) string {
+	if path := p.config.Instead[plugin.Name]; path != "" {
+		return path
+	}
 	if !install.IsURL(plugin.Source) {
 		return p.inProject(plugin.Source)
 	}
@@ -82,7 +85,7 @@ func (p *Workspace) hold(plugin project.Plugin, source *pluginhost.Source) {
 	refuse := func(hint diag.Hint, format string, args ...any) {
 		source.Refused = &pluginhost.Refusal{Message: fmt.Sprintf(format, args...), Hint: hint}
 	}
-	if p.config.Lock == LockIgnored {
+	if p.config.Lock == LockIgnored || p.config.Instead[plugin.Name] != "" {
 		return
 	}
 	strict, fetched := p.config.Lock == LockStrict, install.IsURL(plugin.Source)
@@ -238,7 +241,7 @@ func (p *Workspace) LockEntry(name string) (lockfile.Plugin, error) {
 // wants is what a plugin asks for: in its description, and in the manifest of its folder.
 func (p *Workspace) wants(name string, description *pluginhost.Description) Grants {
 	wants := Grants{Hosts: description.Wants.Hosts, Env: description.Wants.Env, State: description.Wants.State}
-	tree, _, err := p.host.Tree(name)
+	tree, err := p.host.TreeOf(name, description.Digest)
 	if err != nil || tree == "" {
 		return wants
 	}
@@ -257,13 +260,19 @@ func (p *Workspace) wants(name string, description *pluginhost.Description) Gran
 	}
 }
 
-// Missing is what a plugin asks for and was not given. One that is not locked may
-// connect to all hosts, and start the system's commands, where it was granted none.
+// Missing is what a plugin asks for and was not given.
 func (p *Workspace) Missing(name string) Grants {
-	wants, granted, err := p.PluginGrants(name)
+	wants, _, err := p.PluginGrants(name)
 	if err != nil {
 		return Grants{}
 	}
+	return p.Lacks(name, wants)
+}
+
+// Lacks is what of these wants a plugin was not given. One that is not locked may connect
+// to all hosts, and start the system's commands, where it was granted none.
+func (p *Workspace) Lacks(name string, wants Grants) Grants {
+	granted := p.grantsOf(name)
 	if _, locked := p.lock.Plugin(name); !locked {
 		if granted.Hosts == nil {
 			wants.Hosts = nil

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"slices"
 	"time"
@@ -74,11 +75,33 @@ func (p *Workspace) NewRevision(ctx context.Context, plugin string) (fresh *Plug
 	return &PluginRevision{Version: d.Version, Digest: d.Digest, description: d}, digest, nil
 }
 
+// Revision describes the revision of a digest, from its copy or from the source where that
+// has these bytes. The error is a *pluginhost.PluginError, or the context's.
+func (p *Workspace) Revision(ctx context.Context, plugin, digest string) (*PluginRevision, error) {
+	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
+	defer cancel()
+	d, err := p.host.Revision(ctx, plugin, digest)
+	if err != nil {
+		return nil, err
+	}
+	return &PluginRevision{Version: d.Version, Digest: d.Digest, description: d}, nil
+}
+
+// RevisionGone reports whether an error says that nothing is left of a revision.
+func RevisionGone(err error) bool {
+	gone, ok := errors.AsType[*pluginhost.PluginError](err)
+	return ok && gone.Reason == pluginhost.ReasonGone
+}
+
 // Trial is the project as it would be with another revision of a plugin: to check workflows
 // with, and for nothing else.
-func (p *Workspace) Trial(fresh *PluginRevision) *Workspace {
+func (p *Workspace) Trial(fresh *PluginRevision) *Workspace { return p.TrialOf(fresh.description) }
+
+// TrialOf is Trial with a description that no revision of the plugin need have given: what
+// the plugin is asked about inputs goes to the revision that it names.
+func (p *Workspace) TrialOf(fresh *pluginhost.Description) *Workspace {
 	trial := &Workspace{
-		config: p.config, file: p.file, host: p.host, redactor: p.redactor, services: p.services, sandbox: p.sandbox,
+		config: p.config, file: p.file, host: p.host, redactor: p.redactor, services: p.services, sandbox: p.sandbox, lock: p.lock,
 		realSecrets: p.realSecrets, builtins: p.builtins, taught: taught{}, descriptions: map[string]*description{},
 	}
 	p.mu.Lock()
@@ -86,7 +109,7 @@ func (p *Workspace) Trial(fresh *PluginRevision) *Workspace {
 	for name, d := range p.descriptions {
 		trial.descriptions[name] = d
 	}
-	trial.descriptions[fresh.description.Name] = answeredBy(fresh.description)
+	trial.descriptions[fresh.Name] = answeredBy(fresh)
 	return trial
 }
 

@@ -49,7 +49,7 @@ func ProductRules() Rules {
 	rules := Rules{
 		Allowed: map[string][]string{
 			"cmd/flowrun":         {"internal/cli"},
-			"internal/cli":        append(rooms(), "engine/install", "engine/lockfile", "engine/pluginlog", "engine/plugintree", "engine", "engine/duration", "engine/peer", "engine/telemetry", "engine/diag", "engine/project", "engine/plan", "engine/runs", "engine/graph", "engine/conformance", "internal/doctor", "internal/web", "internal/web/guard", "internal/web/page", "internal/web/wire", "internal/sandbox", "sdk", "plugins/*"),
+			"internal/cli":        append(rooms(), "engine/install", "engine/lockfile", "engine/pluginlog", "engine/plugintree", "engine", "engine/duration", "engine/peer", "engine/telemetry", "engine/diag", "engine/project", "engine/plan", "engine/runs", "engine/graph", "engine/conformance", "engine/upgrade", "internal/doctor", "internal/web", "internal/web/guard", "internal/web/page", "internal/web/wire", "internal/sandbox", "sdk", "plugins/*"),
 			"internal/cli/view":   append(rooms(), "engine", "engine/duration", "engine/diag", "engine/plan", "engine/runs", "engine/graph", "engine/lastwords", "internal/cli/term", "internal/doctor"),
 			"internal/web":        append(rooms(), "docs", "engine", "engine/duration", "engine/diag", "engine/peer", "engine/plan", "engine/runs", "engine/graph"),
 			"internal/web/guard":  {"engine/diag", "internal/web/wire"},
@@ -155,6 +155,7 @@ func roomRules() map[string][]string {
 			"engine/diag", "engine/fault", "engine/inforce", "engine/interp", "engine/notify", "engine/plan", "engine/project", "engine/runs", "engine/schedule",
 			"engine/schema", "engine/secret", "engine/store", "engine/workspace",
 		},
+		"engine/upgrade":  {"engine/diag", "engine/plan", "engine/pluginhost", "engine/runs", "engine/schema", "engine/workspace"},
 		"engine/ports":    {"engine/dispatch", "engine/plan", "engine/runs", "engine/ratelimit", "engine/store", "engine/workspace"},
 		"engine/runquery": {"engine/diag", "engine/duration", "engine/eval", "engine/plan", "engine/runs", "engine/schema", "engine/store"},
 		"engine/preview":  {"engine/eval", "engine/fault", "engine/plan", "engine/runs", "engine/ratelimit", "engine/schema", "engine/workspace"},

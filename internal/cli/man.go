@@ -270,7 +270,7 @@ func exitMeanings() []exitMeaning {
 		{"0", "it went well"},
 		{"1", "an internal error"},
 		{"2", "wrong usage, or a missing or wrong input"},
-		{"3", "the workflow or flowrun.yaml is invalid; a call was refused before it was sent"},
+		{"3", "the workflow or flowrun.yaml is invalid; a call was refused before it was sent; `plugins upgrade --check` found what would break"},
 		{"4", "a login is needed"},
 		{"5", "the run or the call failed; a case of `plugins test` failed"},
 		{"6", "the run was canceled"},

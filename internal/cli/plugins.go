@@ -37,6 +37,7 @@ func (a *app) pluginsCommand() *cobra.Command {
 		}),
 		a.pluginsTestCommand(),
 		a.pluginLogsCommand(),
+		a.pluginUpgradeCommand(),
 		// It stands here for the help alone: Run serves plugins before commands are built.
 		{
 			Use: "serve NAME", Short: "Be a bundled plugin; the engine runs this", Args: exactArgs("NAME"),
