@@ -1,9 +1,12 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
+	"net/http"
 	"path"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -61,9 +64,39 @@ func (t *typed) document() *huma.OpenAPI {
 	api := newAPI(new(adapter), newDocument())
 	for _, o := range t.operations {
 		describe(api, o.scope, &o.Operation)
-		o.document(api, o.Operation)
+		describeAnswer(api, &o.Operation, o.answer)
+		o.serve(api, o.Operation)
 	}
 	return api.OpenAPI()
+}
+
+// describeAnswer adds the answer of an operation, which huma knows as a stream: the fields
+// of its type are the body and the headers, as huma reads them.
+func describeAnswer(api huma.API, op *huma.Operation, of reflect.Type) {
+	registry := api.OpenAPI().Components.Schemas
+	status := strconv.Itoa(cmp.Or(op.DefaultStatus, http.StatusOK))
+	if op.Responses[status] == nil {
+		op.Responses[status] = &huma.Response{}
+	}
+	response := op.Responses[status]
+	for _, field := range reflect.VisibleFields(of) {
+		name := field.Tag.Get("header")
+		switch {
+		case field.Name == "Body" && field.Type.Kind() != reflect.Func:
+			schema := huma.SchemaFromField(registry, field, cmp.Or(of.Name(), op.OperationID+"Response"))
+			if len(response.Content) == 0 {
+				response.Content = map[string]*huma.MediaType{"application/json": {}}
+			}
+			if media := response.Content["application/json"]; media != nil && media.Schema == nil {
+				media.Schema = schema
+			}
+		case name != "":
+			if response.Headers == nil {
+				response.Headers = map[string]*huma.Param{}
+			}
+			response.Headers[name] = &huma.Header{Schema: huma.SchemaFromField(registry, field, op.OperationID+status+name)}
+		}
+	}
 }
 
 const schemaPrefix = "#/components/schemas/"

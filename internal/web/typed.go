@@ -31,12 +31,14 @@ import (
 // where the document is written.
 type typed struct{ operations []operation }
 
-// operation is one of the typed operations. serve gives it to huma to be served,
-// document to be described, which docs/openapi.json is.
+// operation is one of the typed operations. serve gives it to huma; what it answers is a
+// type for the document alone, which docs/openapi.json is: to give that to huma too would
+// put its code into the program a second time for each operation.
 type operation struct {
 	huma.Operation
-	scope           guard.Scope
-	serve, document func(huma.API, huma.Operation)
+	scope  guard.Scope
+	serve  func(huma.API, huma.Operation)
+	answer reflect.Type
 }
 
 // routes returns the operations as lines of the route table.
@@ -166,10 +168,7 @@ func registerWhole[I, O any, A interface {
 			return &streamed{func(x huma.Context) { answer.write(x, status) }}, nil
 		})
 	}
-	document := func(api huma.API, op huma.Operation) {
-		huma.Register(api, op, func(context.Context, *I) (*O, error) { return nil, errors.New("this is for the document alone") })
-	}
-	t.operations = append(t.operations, operation{op, scope, serve, document})
+	t.operations = append(t.operations, operation{op, scope, serve, reflect.TypeFor[O]()})
 }
 
 // adapter is huma's router: the last operation that huma has registered.
