@@ -1,8 +1,11 @@
 package main_test
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -10,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/flowrun/flowrun/engine/pluginhost/confine"
 	"github.com/flowrun/flowrun/internal/cli"
 	"github.com/flowrun/flowrun/internal/testbuild"
 )
@@ -41,6 +45,10 @@ func TestScripts(t *testing.T) {
 	shaped := sync.OnceValue(func() string { return buildPlugin(t, "shaped") })
 	words := sync.OnceValue(func() string { return buildPlugin(t, "words") })
 	noisy := sync.OnceValue(func() string { return buildPlugin(t, "noisy") })
+	pythonSDK, err := filepath.Abs("../../sdk/python/flowrun.py")
+	if err != nil {
+		t.Fatal(err)
+	}
 	things := sync.OnceValue(func() string {
 		path := filepath.Join(t.TempDir(), "things")
 		buildThings(t, path)
@@ -55,6 +63,7 @@ func TestScripts(t *testing.T) {
 				UpdateScripts:       os.Getenv("UPDATE") != "",
 				RequireExplicitExec: true,
 				RequireUniqueNames:  true,
+				Condition:           condition,
 				Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "feed": feed, "runid": runid, "until": until, "places": places, "serving": serving, "tell": tell, "keep": keep, "fill": fill},
 				Setup: func(env *testscript.Env) error {
 					env.Setenv("HOME", env.WorkDir)
@@ -69,6 +78,8 @@ func TestScripts(t *testing.T) {
 						env.Setenv("WORDS", words())
 						env.Setenv("NOISY", noisy())
 						env.Setenv("SHAPED", shaped())
+						env.Setenv("PYTHON", python3())
+						env.Setenv("PYTHONSDK", pythonSDK)
 					case "issue":
 						env.Setenv("THINGS", things())
 					}
@@ -83,6 +94,28 @@ func TestScripts(t *testing.T) {
 		})
 	}
 }
+
+// condition is what scripts ask for in brackets, besides what testscript knows: whether
+// this system has a sandbox for plugins, and a python3 that runs them ($PYTHON is its folder).
+func condition(name string) (bool, error) {
+	switch name {
+	case "sandbox":
+		return !slices.ContainsFunc(confine.Probe(), func(part confine.Part) bool { return !part.Held }), nil
+	case "python":
+		return python3() != "", nil
+	}
+	return false, fmt.Errorf("there is no condition %q", name)
+}
+
+// python3 is the folder of a python3 with grpcio and protobuf; "" = there is none.
+var python3 = sync.OnceValue(func() string {
+	for _, folder := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/bin") {
+		if exec.Command(filepath.Join(folder, "python3"), "-c", "import grpc, google.protobuf").Run() == nil {
+			return folder
+		}
+	}
+	return ""
+})
 
 // buildFakeAuth builds testdata/fakeauth, a plugin with a login that needs no
 // service.

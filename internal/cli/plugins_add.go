@@ -33,7 +33,13 @@ const (
 // addFlags are those of add and update.
 type addFlags struct {
 	name, digest, checksums, acceptKey string
-	yes                                bool
+	grant                              grantFlags
+}
+
+// grantFlags answer for a person what a plugin is granted.
+type grantFlags struct {
+	yes, none bool
+	noneFlag  string // the flag of none; "" = the command has none
 }
 
 func (a *app) pluginAddCommands() []*cobra.Command {
@@ -45,14 +51,17 @@ func (a *app) pluginAddCommands() []*cobra.Command {
 	}
 	adding := trust(&cobra.Command{
 		Use: "add SOURCE", Short: "Take in a plugin: a file, a folder or an archive, also by its https address", Args: exactArgs("SOURCE"),
-		Long: "Add shows what a plugin is and what it asks for, and writes it into flowrun.yaml and flowrun.lock. What it is\n" +
-			"not granted it runs without. An archive from elsewhere needs a digest, or checksums that are signed: the key\n" +
-			"is kept in flowrun.lock when it is first seen, and no other is believed since.",
-		Example: "  flowrun plugins add ./words\n  flowrun plugins add https://example.com/words-1.0.0.tar.gz --checksums https://example.com/SHA256SUMS",
+		Long: "Add shows what a plugin is and what it asks for, asks whether to grant it, and writes it into flowrun.yaml\n" +
+			"and flowrun.lock. What it is not granted it runs without. Where nobody can be asked, --yes or --no-grants\n" +
+			"answers. An archive from elsewhere needs a digest, or checksums that are signed: the key is kept in\n" +
+			"flowrun.lock when it is first seen, and no other is believed since.",
+		Example: "  flowrun plugins add ./words\n  flowrun plugins add ./words --no-grants\n  flowrun plugins add https://example.com/words-1.0.0.tar.gz --checksums https://example.com/SHA256SUMS",
 		RunE:    func(c *cobra.Command, args []string) error { return a.addPlugin(c.Context(), args[0], add) },
 	}, &add)
 	adding.Flags().StringVar(&add.name, "name", "", "the plugin's name (default: that of its manifest, or of the file)")
-	adding.Flags().BoolVar(&add.yes, "yes", false, "grant what it asks for")
+	adding.Flags().BoolVar(&add.grant.yes, "yes", false, "grant what it asks for")
+	adding.Flags().BoolVar(&add.grant.none, "no-grants", false, "take it in, and grant nothing")
+	add.grant.noneFlag = "--no-grants"
 	updating := trust(&cobra.Command{
 		Use: "update NAME [SOURCE]", Short: "Take over what a plugin is now, or is elsewhere", Args: rangeArgs(1, "NAME", "SOURCE"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -63,10 +72,10 @@ func (a *app) pluginAddCommands() []*cobra.Command {
 	granting := &cobra.Command{
 		Use: "grants [NAME]", Short: "What plugins ask for and are granted; with NAME, grant it", Args: rangeArgs(0, "NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.grantPlugin(c.Context(), argument(args, 0), grants.yes)
+			return a.grantPlugin(c.Context(), argument(args, 0), grants.grant)
 		},
 	}
-	granting.Flags().BoolVar(&grants.yes, "yes", false, "with NAME: grant what it asks for")
+	granting.Flags().BoolVar(&grants.grant.yes, "yes", false, "with NAME: grant what it asks for")
 	return []*cobra.Command{
 		adding, updating, granting,
 		{
@@ -224,7 +233,7 @@ func (a *app) addPlugin(ctx context.Context, source string, flags addFlags) erro
 		return err
 	}
 	a.showEntry(entry)
-	granted, err := a.askGrants(workspace.Grants(entry.Wants), flags.yes)
+	granted, err := a.askGrants(name, workspace.Grants(entry.Wants), flags.grant)
 	if err != nil {
 		return err
 	}
@@ -263,21 +272,32 @@ func (a *app) showEntry(entry lockfile.Plugin) {
 	line("asks for", cmp.Or(workspace.Grants(entry.Wants).String(), "nothing"))
 }
 
-// askGrants lets a person grant what a plugin asks for. Nobody is asked without a
-// terminal: then nothing is granted.
-func (a *app) askGrants(wants workspace.Grants, yes bool) (workspace.Grants, error) {
+// askGrants has a person say whether a plugin gets what it asks for; whoever says nothing
+// grants nothing. Where nobody can be asked the flags must tell: what a script takes in is
+// no accident.
+func (a *app) askGrants(name string, wants workspace.Grants, flags grantFlags) (workspace.Grants, error) {
 	wants.State = false // nobody is kept from it
-	if wants.Empty() || yes {
+	asked := term.Clean(wants.String())
+	switch {
+	case flags.yes && flags.none:
+		return workspace.Grants{}, usageError(fmt.Errorf("--yes and %s say the opposite of each other", flags.noneFlag), "give one of them")
+	case wants.Empty() || flags.yes:
 		return wants, nil
-	}
-	if term.IsTerminalInput(a.sys.Stdin) && term.IsTerminal(a.sys.Stderr) {
-		fmt.Fprintf(a.sys.Stderr, "grant it: %s? [y/N] ", term.Clean(wants.String()))
+	case flags.none:
+	case !term.IsTerminalInput(a.sys.Stdin) || !term.IsTerminal(a.sys.Stderr):
+		hint := "--yes grants it"
+		if flags.noneFlag != "" {
+			hint += ", " + flags.noneFlag + " takes it in without"
+		}
+		return workspace.Grants{}, usageError(fmt.Errorf("%s asks for %s, and there is no terminal to ask whether it gets it", name, asked), hint)
+	default:
+		fmt.Fprintf(a.sys.Stderr, "grant %s: %s? [y/N] ", name, asked)
 		answer, err := bufio.NewReader(a.sys.Stdin).ReadString('\n')
-		if err == nil && strings.EqualFold(strings.TrimSpace(answer), "y") {
+		if answer = strings.ToLower(strings.TrimSpace(answer)); err == nil && (answer == "y" || answer == "yes") {
 			return wants, nil
 		}
 	}
-	a.note("not granted, it runs without: %s", wants)
+	a.note("not granted, it runs without: %s", asked)
 	return workspace.Grants{}, nil
 }
 
@@ -357,7 +377,7 @@ func (a *app) removePlugin(name string) error {
 }
 
 // grantPlugin shows what plugins ask for and have; with a name it grants it.
-func (a *app) grantPlugin(ctx context.Context, name string, yes bool) error {
+func (a *app) grantPlugin(ctx context.Context, name string, flags grantFlags) error {
 	if name == "" {
 		loaded, err := a.loadProject(ctx)
 		if err != nil {
@@ -380,7 +400,7 @@ func (a *app) grantPlugin(ctx context.Context, name string, yes bool) error {
 		fmt.Fprintf(a.sys.Stdout, "%s is granted what it asks for\n", name)
 		return nil
 	}
-	more, err := a.askGrants(missing, yes)
+	more, err := a.askGrants(name, missing, flags)
 	if err != nil || more.Empty() {
 		return err
 	}

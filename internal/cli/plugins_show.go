@@ -41,7 +41,10 @@ func (a *app) printSheet(sheet pluginSheet) {
 	line("digest", sheet.Digest)
 	line("asks for", cmp.Or(sheet.Wants.String(), "nothing"))
 	line("granted", cmp.Or(sheet.Grants.String(), "nothing"))
-	if sheet.Grants.Hosts == nil {
+	if !sheet.Missing.Empty() {
+		line("", "not granted, it runs without: "+sheet.Missing.String())
+	}
+	if sheet.Grants.Hosts == nil && len(sheet.Missing.Hosts) == 0 { // who is locked has its connections' alone
 		line("", "hosts are not bounded: it may connect to all")
 	}
 	for _, part := range sheet.Sandbox {
