@@ -6,7 +6,7 @@ import "strings"
 func Pointer(parts ...string) string {
 	var b strings.Builder
 	for _, part := range parts {
-		b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(part))
+		b.WriteString("/" + strings.ReplaceAll(strings.ReplaceAll(part, "~", "~0"), "/", "~1"))
 	}
 	return b.String()
 }
@@ -18,7 +18,7 @@ func PointerParts(pointer string) []string {
 	}
 	parts := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	for i, part := range parts {
-		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+		parts[i] = strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
 	}
 	return parts
 }

@@ -139,5 +139,5 @@ func about(action *plan.Action) string {
 func requires(key string) object { return object{"required": []string{key}} }
 
 func ref(name string) object {
-	return object{"$ref": "#/definitions/" + strings.NewReplacer(" ", "%20").Replace(name)}
+	return object{"$ref": "#/definitions/" + strings.ReplaceAll(name, " ", "%20")}
 }

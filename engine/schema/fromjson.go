@@ -58,7 +58,12 @@ type ordered struct {
 	values map[string]json.RawMessage
 }
 
+// parseOrdered reads an object, or `true`, in which nothing stands. What is valid JSON is
+// cut into its members; the decoder says what is wrong with the rest.
 func parseOrdered(data []byte) (*ordered, error) {
+	if json.Valid(data) {
+		return cutOrdered(data)
+	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	start, err := decoder.Token()
 	if err != nil {
@@ -89,6 +94,46 @@ func parseOrdered(data []byte) (*ordered, error) {
 	}
 	_, err = decoder.Token()
 	return o, err
+}
+
+// cutOrdered is parseOrdered for a part of a document that is known to be valid. The
+// values share its bytes.
+func cutOrdered(data []byte) (*ordered, error) {
+	data = bytes.TrimSpace(data)
+	switch {
+	case string(data) == "true":
+		return &ordered{}, nil
+	case len(data) == 0 || data[0] != '{':
+		return nil, fmt.Errorf("a schema is an object, got %s", duration.Quote(string(data)))
+	}
+	o := &ordered{values: map[string]json.RawMessage{}}
+	for at := blank(data, 1); data[at] != '}'; {
+		end := valueEnd(data, at)
+		name, err := memberName(data[at:end])
+		if err != nil {
+			return nil, err
+		}
+		at = blank(data, blank(data, end)+1) // behind the colon
+		end = valueEnd(data, at)
+		if _, twice := o.values[name]; !twice {
+			o.names = append(o.names, name)
+		}
+		o.values[name] = data[at:end:end]
+		if at = blank(data, end); data[at] == ',' {
+			at = blank(data, at+1)
+		}
+	}
+	return o, nil
+}
+
+// memberName decodes a name: most are as they stand.
+func memberName(quoted []byte) (name string, err error) {
+	plain := quoted[1 : len(quoted)-1]
+	if !bytes.ContainsFunc(plain, func(r rune) bool { return r == '\\' || r > 126 }) {
+		return string(plain), nil
+	}
+	err = json.Unmarshal(quoted, &name)
+	return name, err
 }
 
 // readAlternatives handles anyOf and oneOf: one schema and null is that schema,

@@ -38,7 +38,7 @@ func (r *reader) readObject(t *Type, o *ordered) error {
 	}
 	raw, declared := o.values["properties"]
 	if declared {
-		properties, err := parseOrdered(raw)
+		properties, err := cutOrdered(raw)
 		if err != nil {
 			return fmt.Errorf("properties: %w", err)
 		}

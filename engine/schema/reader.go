@@ -34,7 +34,7 @@ func parseSchema(data []byte) (*ordered, error) {
 	if bytes.Equal(bytes.TrimSpace(data), []byte("false")) {
 		return nil, errors.New("the schema `false` allows no value")
 	}
-	return parseOrdered(data)
+	return cutOrdered(data)
 }
 
 // count counts types of which the deepest lies so many levels below.
