@@ -3,7 +3,9 @@ package sdk
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"reflect"
+	"sync"
 	"time"
 
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
@@ -42,6 +44,27 @@ type action struct {
 	validators []func(input any, unknown []string) []Problem
 	narrowers  []func(input any, unknown []string) json.RawMessage
 	reconcile  *reconciler
+
+	finished sync.Once
+	wrong    error
+}
+
+// written reports whether the author wrote both schemas out: they are read when they are
+// used, since a plugin that is generated has many.
+func (a *action) written() bool { return a.rawInput != nil && a.rawOutput != nil }
+
+// ready reads the schemas of an action that were written out, once, and says what is wrong
+// with it. It may be called from several goroutines.
+func (a *action) ready(p *Plugin) error {
+	if !a.written() {
+		return nil // New has read it
+	}
+	a.finished.Do(func() {
+		own := &Plugin{limiters: p.limiters}
+		a.finish(own)
+		a.wrong = errors.Join(own.errs...)
+	})
+	return a.wrong
 }
 
 type example struct {

@@ -13,6 +13,9 @@ func (p *Plugin) CheckOutput(action string, output Value) []Problem {
 	if a == nil {
 		return []Problem{Problemf("", "plugin %s has no action `%s`", p.name, plain(cut(action, 64)))}
 	}
+	if err := a.ready(p); err != nil {
+		return []Problem{Problemf("", "its author has to mend it: %v", err)}
+	}
 	document, err := decodeTree(output)
 	if err != nil {
 		return []Problem{Problemf("", "is no JSON: %v", err)}

@@ -32,16 +32,15 @@ func (p *Plugin) describe() *pluginv1.DescribeResponse {
 func (a *action) describe() *pluginv1.Action {
 	described := &pluginv1.Action{
 		Name: a.name, Doc: a.doc, Effect: a.effect,
-		InputSchema: a.input.JSON(), OutputSchema: a.output.JSON(),
 		DefaultTimeout: protoDuration(a.timeout),
 		Limiters:       a.limiters, Paging: a.paging, Range: a.rng,
 		Incremental: a.incremental, Faults: a.faults, Deprecated: a.deprecated,
 	}
-	if a.rawInput != nil {
-		described.InputSchema = a.rawInput
+	if described.InputSchema = a.rawInput; a.rawInput == nil {
+		described.InputSchema = a.input.JSON()
 	}
-	if a.rawOutput != nil {
-		described.OutputSchema = a.rawOutput
+	if described.OutputSchema = a.rawOutput; a.rawOutput == nil {
+		described.OutputSchema = a.output.JSON()
 	}
 	for _, e := range a.examples {
 		described.Examples = append(described.Examples, &pluginv1.Example{Name: e.name, Input: e.input, Output: e.output})

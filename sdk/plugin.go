@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -49,7 +50,9 @@ type partFunc func(*Plugin)
 func (f partFunc) addTo(p *Plugin) { f(p) }
 
 // New makes a plugin. Mistakes in its parts (a bad tag, two actions of one
-// name) are kept for Err and refused by Serve.
+// name) are kept for Err and refused by Serve. Schemas that are written out, with Input
+// and Output both, are read when their action is used, by Err, and when the plugin
+// describes itself.
 func New(name, version, doc string, parts ...Part) *Plugin {
 	p := &Plugin{name: name, version: version, doc: doc, grants: &pluginv1.Grants{}}
 	if !nameGrammar().MatchString(name) {
@@ -72,7 +75,15 @@ func (p *Plugin) Name() string { return p.name }
 func (p *Plugin) Version() string { return p.version }
 
 // Err returns every mistake in the plugin's parts, or nil.
-func (p *Plugin) Err() error { return errors.Join(p.errs...) }
+func (p *Plugin) Err() error {
+	errs := slices.Clone(p.errs)
+	for _, a := range p.actions {
+		if err := a.ready(p); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
 
 func (p *Plugin) failf(format string, args ...any) {
 	p.errs = append(p.errs, fmt.Errorf(format, args...))
@@ -112,7 +123,9 @@ func (p *Plugin) finish() {
 	}
 	p.config = config
 	for _, a := range p.actions {
-		a.finish(p)
+		if !a.written() {
+			a.finish(p)
+		}
 	}
 	for _, l := range p.limiters {
 		for _, field := range l.Scope {

@@ -3,6 +3,9 @@ package sdk
 import (
 	"context"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
@@ -12,6 +15,9 @@ func (s *service) Reconcile(ctx context.Context, request *pluginv1.ReconcileRequ
 	a := s.plugin.action(request.GetAction())
 	if a == nil || a.reconcile == nil {
 		return &pluginv1.ReconcileResponse{Note: "the plugin cannot tell"}, nil
+	}
+	if err := a.ready(s.plugin); err != nil {
+		return nil, status.Errorf(codes.FailedPrecondition, "its author has to mend it: %v", err)
 	}
 	c := s.newCore(ctx, a, request.GetRun())
 	c.checkpoint = request.GetCheckpoint()

@@ -60,7 +60,7 @@ func (p *Plugin) serve(stdin io.Reader, stderr *os.File) error {
 	}
 	defer closeHost()
 	options := ServerOptions{Host: host, MessageLimit: messageLimit(os.Getenv(handshake.EnvMessageLimit))}
-	server, err := NewServer(p, options)
+	server, err := newServer(p, options)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -30,6 +31,15 @@ type Server struct{ service *service }
 // processes that serve it in another way than Serve. It fails with p.Err.
 func NewServer(p *Plugin, options ServerOptions) (*Server, error) {
 	if err := p.Err(); err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", p.name, err)
+	}
+	return newServer(p, options)
+}
+
+// newServer is NewServer for a plugin whose schemas that are written out are read when they
+// are used.
+func newServer(p *Plugin, options ServerOptions) (*Server, error) {
+	if err := errors.Join(p.errs...); err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", p.name, err)
 	}
 	s := &service{plugin: p, now: options.Now, limit: options.MessageLimit}
@@ -64,6 +74,9 @@ type service struct {
 
 // Describe is pure: it needs no config and no network.
 func (s *service) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
+	if err := s.plugin.Err(); err != nil {
+		return nil, status.Errorf(codes.FailedPrecondition, "its author has to mend it: %v", err)
+	}
 	return s.plugin.describe(), nil
 }
 
@@ -72,6 +85,9 @@ func (s *service) Validate(_ context.Context, request *pluginv1.ValidateRequest)
 	a := s.plugin.action(request.GetAction())
 	if a == nil {
 		return &pluginv1.ValidateResponse{Diagnostics: protoDiagnostics([]Problem{s.noAction(request.GetAction())})}, nil
+	}
+	if err := a.ready(s.plugin); err != nil {
+		return nil, status.Errorf(codes.FailedPrecondition, "its author has to mend it: %v", err)
 	}
 	defer onPanic(func(text, _ string) {
 		response, err = nil, status.Errorf(codes.Internal, "validate %s: %s", a.name, text)
@@ -210,6 +226,11 @@ func isAddress(secret string) bool {
 // one terminal event; its gRPC status is for the transport only.
 func (s *service) Execute(request *pluginv1.ExecuteRequest, stream grpc.ServerStreamingServer[pluginv1.ExecuteEvent]) error {
 	a := s.plugin.action(request.GetAction())
+	if a != nil {
+		if err := a.ready(s.plugin); err != nil {
+			return status.Errorf(codes.FailedPrecondition, "its author has to mend it: %v", err)
+		}
+	}
 	c := s.newCore(stream.Context(), a, request.GetRun())
 	c.events = &eventStream{send: stream.Send}
 	c.checkpoint, c.pageCursor, c.watermark = request.GetCheckpoint(), request.GetPageCursor(), request.GetWatermark()
