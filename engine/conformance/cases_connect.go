@@ -136,7 +136,7 @@ func replacesConfig(ctx context.Context, k *kit) error {
 	if len(calls) == 0 || !strings.Contains(string(k.connection), k.service.url) {
 		return skip("no call of a read sends a request that comes by the kit")
 	}
-	other, err := serveService("", []Answer{{Status: 503}})
+	other, err := k.service.anotherService(Answer{Status: 503})
 	if err != nil {
 		return err
 	}

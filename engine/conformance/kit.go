@@ -106,8 +106,10 @@ func (k *kit) prepare(ctx context.Context) {
 			k.env[name] = k.canary("the granted variable " + name)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(k.env)) {
-		k.canaries.add("the granted variable "+name, k.env[name])
+	for _, name := range slices.Sorted(maps.Keys(k.Config.Env)) {
+		if holdsSecret(name) {
+			k.canaries.add("the granted variable "+name, k.env[name])
+		}
 	}
 	k.unconnected = k.chooseConnection(ctx)
 	if k.unconnected == "" {
@@ -119,6 +121,18 @@ func (k *kit) prepare(ctx context.Context) {
 	if k.unconnected == "" {
 		k.chooseCalls(ctx)
 	}
+}
+
+// holdsSecret reports whether a variable that an author gives a value is one of a secret, by
+// its name. A path, a region or a mode is told by many a plugin, and stands in reports.
+func holdsSecret(name string) bool {
+	for word := range strings.SplitSeq(strings.ToUpper(name), "_") {
+		switch word {
+		case "KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "PAT":
+			return true
+		}
+	}
+	return false
 }
 
 func (k *kit) describeRequest() *pluginv1.DescribeRequest {

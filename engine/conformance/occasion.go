@@ -38,7 +38,7 @@ func (k *kit) chooseConnection(ctx context.Context) string {
 			return "what stands for its service gave no JSON object: " + err.Error()
 		}
 		k.standsIn = true
-		config = k.between(config).(map[string]any)
+		config = k.between(config)
 	}
 	if k.Config.Connection == nil && given == nil {
 		k.standsIn = k.Config.Service == ""
@@ -64,23 +64,34 @@ func (k *kit) chooseConnection(ctx context.Context) string {
 }
 
 // between puts the kit between the plugin and the service that a config names on this
-// machine.
-func (k *kit) between(config any) any {
-	placed := false
-	return replaceTexts(config, func(text string) string {
+// machine. One with HTTPS is called past it where the plugin can't be told whom to trust.
+func (k *kit) between(config map[string]any) map[string]any {
+	caFile, trusts := config[caFileSetting].(string)
+	placed, secured := false, ""
+	changed, _ := replaceTexts(config, func(text string) string {
 		u, err := url.Parse(text)
-		if err != nil || u.Scheme != "http" || u.Hostname() != "127.0.0.1" && u.Hostname() != "localhost" {
+		if err != nil || u.Scheme != "http" && !(u.Scheme == "https" && trusts) || u.Hostname() != "127.0.0.1" && u.Hostname() != "localhost" {
 			return text
 		}
 		address := u.Scheme + "://" + u.Host
+		if !placed && u.Scheme == "https" {
+			if secured, err = k.service.secure(k.Dir, caFile, k.Now()); err != nil {
+				return text // what the plugin makes of that file is its own affair
+			}
+		}
 		if !placed {
 			placed = k.service.handOn(address) == nil
+			k.service.keepsHost = placed
 		}
 		if upstream := k.service.behind(); upstream != address {
 			return text // a second service: nothing stands before it
 		}
 		return k.service.url + strings.TrimPrefix(text, address)
-	})
+	}).(map[string]any)
+	if secured != "" {
+		changed[caFileSetting] = secured
+	}
+	return changed
 }
 
 // behind is the address of the service that requests are handed on to, "" = none.

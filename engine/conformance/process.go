@@ -205,6 +205,9 @@ func (p *process) read(stdout io.Reader, line chan<- greeting) {
 	}
 }
 
+// lastLines is how much of stderr is shown: the cause stands above the stack of a crash.
+const lastLines = 20
+
 // lastWords is the end of its stderr, for a failure.
 func (p *process) lastWords() string {
 	p.mu.Lock()
@@ -214,7 +217,7 @@ func (p *process) lastWords() string {
 		return ""
 	}
 	lines := strings.Split(text, "\n")
-	return "; it wrote on stderr: " + strings.Join(lines[max(0, len(lines)-5):], "\n")
+	return "; it wrote on stderr: " + strings.Join(lines[max(0, len(lines)-lastLines):], "\n")
 }
 
 // dial connects to the socket of the handshake.

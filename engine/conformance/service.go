@@ -23,8 +23,12 @@ import (
 type service struct {
 	url     string
 	server  *http.Server
+	secured *http.Server // with HTTPS; nil = none
 	answers []Answer
 	client  *http.Client
+	// keepsHost: what is behind is told the kit's own host, as if it were called by the
+	// plugin, so that the addresses in its answers lead here.
+	keepsHost bool
 
 	mu       sync.Mutex
 	upstream *url.URL // nil = the stub answers
@@ -77,9 +81,13 @@ func serveService(upstream string, answers []Answer) (*service, error) {
 			return nil, err
 		}
 	}
-	s.server = &http.Server{Handler: s, ReadHeaderTimeout: 5 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
+	s.server = s.newServer()
 	go func() { _ = s.server.Serve(listener) }() // ends with close
 	return s, nil
+}
+
+func (s *service) newServer() *http.Server {
+	return &http.Server{Handler: s, ReadHeaderTimeout: 5 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
 }
 
 // handOn hands the requests on to a service.
@@ -97,6 +105,9 @@ func (s *service) handOn(address string) error {
 func (s *service) close() {
 	s.pass()
 	_ = s.server.Close()
+	if s.secured != nil {
+		_ = s.secured.Close()
+	}
 	s.client.CloseIdleConnections()
 }
 
@@ -251,6 +262,9 @@ func (s *service) forward(r *http.Request, body []byte, upstream *url.URL) (int,
 	}
 	request.Header = r.Header.Clone()
 	request.Header.Del("Connection")
+	if s.keepsHost {
+		request.Host = r.Host
+	}
 	response, err := s.client.Do(request)
 	if err != nil {
 		return 0, nil, nil, fmt.Errorf("hand on a request: %w", err)
