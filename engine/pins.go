@@ -49,6 +49,13 @@ func (e *Engine) checkPlugins(row *runs.Run) error {
 			continue
 		}
 		own, err := e.project.OwnRevision(action.Plugin, action.PluginDigest)
+		if err != nil && action.PluginDigest == plan.Attached {
+			return &PluginChangedError{
+				Message: fmt.Sprintf("run %s was accepted with a process that was attached as plugin %s, and none is now", id, action.Plugin),
+				Hint: diag.Sayf("start the plugin with --debug and attach it, %s, or check the file against the plugin as it is: %s",
+					diag.Command{"runs", "resume", id, "--attach", action.Plugin + "=ADDR"}, diag.Command{"runs", "resume", id, "--with-latest"}),
+			}
+		}
 		if err != nil {
 			return pluginChanged(id, fmt.Sprintf("run %s was accepted with version %s of a plugin that is not there any more: %v", id, orUnknown(action.PluginVersion), err))
 		}
@@ -115,6 +122,19 @@ func (e *Engine) takePluginsInForce(id string, workflow *plan.Workflow) error {
 		}
 	})
 	return nil
+}
+
+// noteAttached says in a run's log which of its plugins are processes that a person
+// attached: what ran is not known otherwise.
+func (e *Engine) noteAttached(id string, workflow *plan.Workflow) error {
+	var notes []runs.Log
+	for _, pin := range pinsOf(workflow) {
+		if pin.Digest == plan.Attached {
+			notes = append(notes, runs.Log{At: e.config.Now().UTC(), Level: "warn", Message: fmt.Sprintf(
+				"plugin %s (version %s, by its own word) is attached: the process at %s, which nobody verified", pin.Plugin, orUnknown(pin.Version), e.project.Config().Attach[pin.Plugin])})
+		}
+	}
+	return e.noteInLog(id, notes)
 }
 
 // noteInLog adds lines to a run's log.

@@ -46,6 +46,11 @@ func (e *Engine) begin(ctx context.Context, checked *workspace.Checked, inputs j
 		return "", false, e.Fault(fmt.Errorf("start run of %s: %w", checked.Workflow.Name, err))
 	}
 	existing = id != request.Row.ID
+	if !existing {
+		if err := e.noteAttached(id, checked.Workflow); err != nil {
+			return "", false, err
+		}
+	}
 	if fire := request.Row.Fire; fire != nil && !existing {
 		e.config.Observer.Fired(fire)
 	}

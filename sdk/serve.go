@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/hashicorp/go-hclog"
@@ -20,11 +21,19 @@ const exitUsage = 2
 
 // Serve is the main function of a plugin's binary. It returns only when the
 // host has stopped the plugin; the process ends by itself when the host is
-// gone (stdin closed). Started by hand it explains itself and exits with 2.
+// gone (stdin closed). Started by hand it explains itself and exits with 2; with the
+// argument --debug it waits for a flowrun that is told to attach to it.
 func (p *Plugin) Serve() {
 	if os.Getenv(handshake.MagicCookieKey) != handshake.MagicCookieValue {
-		p.explain(os.Stderr)
-		os.Exit(exitUsage)
+		if !slices.Contains(os.Args[1:], debugFlag) {
+			p.explain(os.Stderr)
+			os.Exit(exitUsage)
+		}
+		if err := p.debug(os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(exitUsage)
+		}
+		return
 	}
 	if err := p.serve(os.Stdin, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -40,6 +49,7 @@ func (p *Plugin) explain(w io.Writer) {
 	for _, a := range p.actions {
 		fmt.Fprintf(w, "  uses: %-28s # %s\n", p.name+"."+a.name, a.doc)
 	}
+	fmt.Fprintf(w, "\nWith %s it waits for a flowrun that is told to attach to it, under a debugger or not.\n", debugFlag)
 	if err := p.Err(); err != nil {
 		fmt.Fprintf(w, "\nIt cannot run, its author has to mend it:\n%v\n", err)
 	}

@@ -63,8 +63,8 @@ func TestScripts(t *testing.T) {
 				UpdateScripts:       os.Getenv("UPDATE") != "",
 				RequireExplicitExec: true,
 				RequireUniqueNames:  true,
-				Condition:           condition,
 				Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "feed": feed, "runid": runid, "until": until, "places": places, "serving": serving, "tell": tell, "keep": keep, "fill": fill},
+				Condition:           condition,
 				Setup: func(env *testscript.Env) error {
 					env.Setenv("HOME", env.WorkDir)
 					env.Setenv("USER", "ann")

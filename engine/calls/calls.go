@@ -154,6 +154,9 @@ func (c *Caller) UntilDone(ctx context.Context, action *plan.Action, request Req
 	if call.Timeout == 0 {
 		call.Timeout = defaultTimeout
 	}
+	if c.project.Untimed(action.Plugin) {
+		call.Timeout = workspace.NoTimeout
+	}
 	defer c.forget(call.RunID)
 	for {
 		answer := c.once(ctx, action, call, sink)

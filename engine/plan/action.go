@@ -41,6 +41,10 @@ type Action struct {
 	PluginDigest   string          `json:"plugin_digest,omitempty"` // sha256 of the executable, hex
 }
 
+// Attached is the PluginDigest of a process that a person started and attached: nobody has
+// seen its bytes.
+const Attached = "attached"
+
 // FullName returns plugin.name, as a workflow's `uses` says it.
 func (a *Action) FullName() string { return a.Plugin + "." + a.Name }
 

@@ -51,7 +51,10 @@ func (u *unit) describe(ctx context.Context) (*contract, error) {
 		return c, nil
 	}
 	exe := u.exe
-	d := u.remembered(exe)
+	var d *Description
+	if !u.isAttached() { // what it says of itself is of this process alone
+		d = u.remembered(exe)
+	}
 	if d != nil {
 		if c, err := u.trusted(d); err == nil {
 			return u.keep(c), nil
@@ -65,7 +68,9 @@ func (u *unit) describe(ctx context.Context) (*contract, error) {
 	if err != nil {
 		return nil, u.wrongDescription(err)
 	}
-	u.remember(exe, d)
+	if !u.isAttached() {
+		u.remember(exe, d)
+	}
 	return u.keep(c), nil
 }
 
@@ -100,7 +105,7 @@ func (u *unit) ask(ctx context.Context) (*Description, error) {
 		return nil, err
 	}
 	defer u.release(p, "")
-	bounded, cancel := context.WithTimeout(ctx, u.host.options.Limits.Start)
+	bounded, cancel := u.patient(ctx)
 	defer cancel()
 	response, err := p.rpc.Describe(bounded, &pluginv1.DescribeRequest{
 		HostVersion: u.host.options.Version, ProtocolMinor: handshake.ProtocolMinor, Host: &pluginv1.Capabilities{Features: handshake.HostFeatures()},

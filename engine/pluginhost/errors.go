@@ -34,6 +34,7 @@ const (
 	ReasonCircuitOpen   = "circuit_open"   // it crashed too often
 	ReasonClosed        = "closed"         // the host is closing
 	ReasonSandbox       = "sandbox"        // the sandbox that is required is not to be had
+	ReasonAttach        = "attach"         // the process that a person started can't be reached, or is not theirs
 	ReasonLimit         = "limit"          // the host killed it: it used more than it is given
 )
 

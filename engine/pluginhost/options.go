@@ -31,6 +31,8 @@ type Source struct {
 
 	Locked  string   // the digest, hex, that alone may run; "" = any. Not for bundled plugins
 	Refused *Refusal // it is not run at all; nil = it is
+
+	Attach string // the socket of a process that a person started with --debug: calls go there; "" = there is none
 }
 
 // Refusal says why a plugin is not run, and what to do.

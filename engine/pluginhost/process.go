@@ -46,6 +46,7 @@ type process struct {
 	conn     *grpc.ClientConn
 	rpc      pluginv1.PluginClient
 	services *services
+	attached *attachment // what a process has that a person started; nil = the host has started it
 	stopping atomic.Bool // its end was asked for: it is no crash
 	gone     chan struct{}
 
@@ -77,9 +78,7 @@ func (u *unit) launch(exe executable, c *code) (*process, *PluginError) {
 	if learn := u.host.options.Learn; learn != nil {
 		learn(u.host.life, u.source.Name)
 	}
-	p := &process{unit: u, exe: exe, code: c, gone: make(chan struct{}), links: map[string]*link{}, calls: map[string]*callTokens{}, runs: map[string]int{}}
-	p.output = newOutput(u.host.options, u.host.gate, u.source.Name)
-	p.output.kept = pluginlog.In(u.host.LogDir(), u.source.Name)
+	p := u.newProcess(exe, c)
 	if err := p.prepare(); err != nil {
 		p.folders.remove()
 		p.group.Remove()
@@ -119,6 +118,23 @@ func (u *unit) launch(exe executable, c *code) (*process, *PluginError) {
 	p.output.retain(pluginlog.Host, failure.Message)
 	p.output.kept.Close()
 	return nil, failure
+}
+
+// newProcess is a process that has nothing of its surroundings yet.
+func (u *unit) newProcess(exe executable, c *code) *process {
+	p := &process{unit: u, exe: exe, code: c, gone: make(chan struct{}), links: map[string]*link{}, calls: map[string]*callTokens{}, runs: map[string]int{}}
+	p.output = newOutput(u.host.options, u.host.gate, u.source.Name)
+	p.output.kept = pluginlog.In(u.host.LogDir(), u.source.Name)
+	return p
+}
+
+// newMark names a process that the host has not started.
+func (h *Host) newMark() (string, error) {
+	id := make([]byte, 6)
+	if _, err := io.ReadFull(h.options.Entropy, id); err != nil {
+		return "", fmt.Errorf("make the name of a process: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(id), nil
 }
 
 // prepare makes all that a process needs before it starts.
@@ -195,22 +211,47 @@ func (p *process) clientConfig() *goplugin.ClientConfig {
 		SyncStderr:       p.output.stream("stderr"),
 		SkipHostEnv:      true,
 		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: p.folders.socket},
-		GRPCDialOptions: []grpc.DialOption{
-			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(options.Limits.Message), grpc.MaxCallSendMsgSize(options.Limits.Message+64<<10)),
-			grpc.WithChainUnaryInterceptor(p.gateAnswer, p.unaryToken),
-			grpc.WithChainStreamInterceptor(p.gateAnswers, p.streamToken),
-		},
+		GRPCDialOptions:  p.dialOptions(),
 	}
+}
+
+// dialOptions are those of the connection to the plugin: what passes it, and with what.
+func (p *process) dialOptions() []grpc.DialOption {
+	limit := p.unit.host.options.Limits.Message
+	return []grpc.DialOption{
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(limit), grpc.MaxCallSendMsgSize(limit+64<<10)),
+		grpc.WithChainUnaryInterceptor(p.gateAnswer, p.unaryToken),
+		grpc.WithChainStreamInterceptor(p.gateAnswers, p.streamToken),
+	}
+}
+
+// presented are a call's metadata: the launch token, and of a process that was given no
+// environment where the host's service is.
+func (p *process) presented(ctx context.Context) context.Context {
+	if p.attached != nil {
+		ctx = metadata.AppendToOutgoingContext(ctx, handshake.HostSocketKey, p.services.path)
+	}
+	return metadata.AppendToOutgoingContext(ctx, handshake.LaunchTokenKey, p.token)
+}
+
+// pid is the process's, 0 where there is none yet.
+func (p *process) pid() int {
+	if p.attached != nil {
+		return p.attached.pid
+	}
+	p.runner.mu.Lock()
+	defer p.runner.mu.Unlock()
+	return p.runner.pid
 }
 
 // unaryToken presents the launch token with a call.
 func (p *process) unaryToken(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	return invoke(metadata.AppendToOutgoingContext(ctx, handshake.LaunchTokenKey, p.token), method, req, reply, cc, opts...)
+	return invoke(p.presented(ctx), method, req, reply, cc, opts...)
 }
 
 // streamToken presents the launch token with a stream.
 func (p *process) streamToken(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	return open(metadata.AppendToOutgoingContext(ctx, handshake.LaunchTokenKey, p.token), desc, cc, method, opts...)
+	return open(p.presented(ctx), desc, cc, method, opts...)
 }
 
 // startFailure says in our own words why there is no connection.
@@ -268,7 +309,11 @@ func (p *process) watch() {
 
 // cleanUp ends what belongs to a process that has ended, or never started.
 func (p *process) cleanUp() {
-	p.client.Kill() // ends go-plugin's goroutines
+	if p.attached != nil {
+		_ = p.conn.Close()
+	} else {
+		p.client.Kill() // ends go-plugin's goroutines
+	}
 	p.services.close()
 	p.folders.remove()
 	p.group.Remove()
@@ -287,6 +332,10 @@ func (p *process) cleanUp() {
 // stop asks the process to end and kills its group after the grace, or when ctx
 // ends. It returns when the process is gone.
 func (p *process) stop(ctx context.Context, grace time.Duration) {
+	if p.attached != nil {
+		p.detach() // it is not the host's: it goes on
+		return
+	}
 	p.stopping.Store(true)
 	p.runner.hangUp()
 	ctx, cancel := context.WithTimeout(ctx, grace)

@@ -39,14 +39,16 @@ func (h *Host) Validate(ctx context.Context, action, digest string, input json.R
 		return nil, nil, fmt.Errorf("validate %s: %w", action, err)
 	}
 	question := questionKey(c.Digest, name, input, unknown)
-	if v, ok := u.plugin.answers.get(h.dir, plugin, question); ok {
+	if v, ok := u.plugin.answers.get(h.dir, plugin, question); ok && !u.isAttached() {
 		return v.diagnostics, v.output, nil
 	}
 	v, err := u.validate(ctx, &pluginv1.ValidateRequest{Action: name, Input: &pluginv1.Value{Json: input}, Unknown: unknown})
 	if err != nil {
 		return nil, nil, err
 	}
-	u.plugin.answers.put(question, v)
+	if !u.isAttached() { // the next process may answer otherwise
+		u.plugin.answers.put(question, v)
+	}
 	return v.diagnostics, v.output, nil
 }
 
@@ -64,7 +66,7 @@ func (u *unit) validate(ctx context.Context, request *pluginv1.ValidateRequest) 
 		return validation{}, err
 	}
 	defer u.release(p, "")
-	ctx, cancel := context.WithTimeout(ctx, u.host.options.Limits.Start)
+	ctx, cancel := u.patient(ctx)
 	defer cancel()
 	response, err := p.rpc.Validate(ctx, request)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
 )
 
 // plugin is a plugin of the project with the revisions of it that are known. A revision
@@ -58,8 +59,15 @@ func (p *plugin) revision(exe executable) *unit {
 
 // unit returns the revision of a digest. "" is the one in force; where none is yet, that of
 // the server before, or of the file as it is now. A bundled plugin has the revision of the running program
-// alone, whatever the digest.
+// alone, whatever the digest. Where a process is attached, that is the one in force, and
+// plan.Attached is its digest.
 func (p *plugin) unit(digest string) (*unit, *PluginError) {
+	switch {
+	case p.source.attached(digest):
+		return p.revision(executable{digest: plan.Attached}), nil
+	case digest == plan.Attached:
+		return nil, p.executableError(errUnattached{})
+	}
 	if p.source.Bundled {
 		return p.bundled()
 	}
@@ -215,7 +223,10 @@ func (h *Host) Holds(name, digest string) error {
 	if err != nil {
 		return err
 	}
-	if p.source.Bundled || digest == "" {
+	switch {
+	case digest == plan.Attached && !p.source.attached(digest):
+		return p.executableError(errUnattached{})
+	case p.source.Bundled || digest == "" || digest == plan.Attached:
 		return nil
 	}
 	if failure := p.holds(digest); failure != nil {

@@ -3,6 +3,8 @@ package pluginhost
 import (
 	"path/filepath"
 	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
 )
 
 // A server keeps which revision of each local plugin is in force, so that the next one
@@ -45,7 +47,7 @@ func (p *plugin) recordedDigest() string {
 // record notes what is in force now. What fails costs the next server alone: it begins with
 // the files as they are.
 func (p *plugin) record(digest string) {
-	if !p.host.options.KeepInForce || p.source.Bundled {
+	if !p.host.options.KeepInForce || p.source.Bundled || digest == plan.Attached {
 		return
 	}
 	entry := inForceEntry{Digest: digest, Since: p.host.options.Now().UTC()}

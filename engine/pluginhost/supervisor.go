@@ -193,7 +193,9 @@ func (u *unit) start() {
 	if u.host.options.Sandbox != SandboxOff {
 		u.host.begin(func() { u.host.Confinement() }) // what the kernel holds is learned beside what follows
 	}
-	if c, err := u.open(); err != nil {
+	if u.isAttached() {
+		p, failure = u.attach()
+	} else if c, err := u.open(); err != nil {
 		failure = err
 	} else if p, failure = u.launch(u.exe, c); failure != nil {
 		if u.host.isClosed() {
@@ -235,6 +237,9 @@ func (p *plugin) executableError(err error) *PluginError {
 	}
 	if _, ok := errors.AsType[*foreignCode](err); ok {
 		failure.Hint = diag.Sayf("somebody writes into the folder of flowrun's private copies: see who may (%s), and start again", diag.Command{"doctor"})
+	}
+	if _, ok := errors.AsType[errUnattached](err); ok {
+		failure.Reason, failure.Hint = ReasonGone, diag.Sayf("attach the plugin again with --attach, or let the run go on by the plugin in force: %s", diag.Command{"runs", "resume", "RUN", "--with-latest"})
 	}
 	if refused, ok := errors.AsType[*Refusal](err); ok {
 		failure.Hint = refused.Hint
@@ -278,7 +283,7 @@ func (u *unit) release(p *process, runID string) {
 // startIdle ends the process when no call comes for a while. u.mu is held.
 func (u *unit) startIdle(p *process) {
 	after := u.host.options.Limits.IdleStop
-	if after < 0 || p.inFlight > 0 {
+	if p.attached != nil || after < 0 || p.inFlight > 0 {
 		return
 	}
 	u.idle = time.AfterFunc(after, func() {
@@ -320,7 +325,7 @@ func (u *unit) end(p *process) {
 func (u *unit) abandon(p *process) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if p.suspect {
+	if p.suspect || p.attached != nil { // somebody may look at it in a debugger
 		return
 	}
 	p.suspect = true
@@ -346,7 +351,9 @@ func (u *unit) exited(p *process) {
 			reason += ": " + words
 		}
 		p.output.retain(pluginlog.Host, "its process died: "+p.runner.ending())
-		u.crashed(reason)
+		if p.attached == nil { // a person starts it anew, when they like
+			u.crashed(reason)
+		}
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -403,7 +410,7 @@ func (u *unit) status() Status {
 	}
 	switch {
 	case u.process != nil:
-		s.State, s.PID = Ready, u.process.runner.cmd.Process.Pid
+		s.State, s.PID = Ready, u.process.pid()
 		s.InFlight += u.process.inFlight
 	case u.starting != nil:
 		s.State = Starting

@@ -93,6 +93,7 @@ func (p *Workspace) checkAt(ctx context.Context, at location, src []byte) (*plan
 	if problems.HasErrors() {
 		return nil, problems
 	}
+	p.giveTime(workflow)
 	workflow.File, workflow.Source = at.shown, string(src)
 	return workflow, problems
 }

@@ -29,7 +29,14 @@ type Config struct {
 	Lock        LockMode // what flowrun.lock decides
 	// Instead names paths that stand for the sources of plugins, whatever flowrun.lock has
 	// of them: to look at what is not taken over yet.
-	Instead        map[string]string
+	Instead map[string]string
+
+	// Attach has the sockets of plugins that a person started with --debug, by the
+	// plugin's name: calls go there, and no plugin of that name is started (ADR 54).
+	Attach map[string]string
+	// AttachTimeouts keeps the timeouts of steps of attached plugins, which have none else.
+	AttachTimeouts bool
+
 	Now            func() time.Time
 	Entropy        io.Reader
 	Log            *slog.Logger

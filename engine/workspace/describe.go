@@ -46,6 +46,10 @@ func (p *Workspace) described(plugin string) *description {
 	}
 	defer close(d.answered)
 	ctx, cancel := context.WithTimeout(context.Background(), describeTimeout)
+	if p.config.Attach[plugin] != "" { // somebody may look at it in a debugger
+		cancel()
+		ctx, cancel = context.WithCancel(context.Background())
+	}
 	defer cancel()
 	if d.Description, d.err = p.host.Describe(ctx, plugin); d.err == nil {
 		d.config, d.configErr = schema.FromJSON(d.ConfigSchema)

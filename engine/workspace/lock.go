@@ -153,7 +153,7 @@ func isThere(path string) bool {
 func (p *Workspace) Unlocked() []string {
 	var names []string
 	for _, plugin := range p.file.Plugins {
-		if _, locked := p.lock.Plugin(plugin.Name); plugin.Source != "" && !locked {
+		if _, locked := p.lock.Plugin(plugin.Name); plugin.Source != "" && !locked && p.config.Attach[plugin.Name] == "" {
 			names = append(names, plugin.Name)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/schema"
 )
@@ -25,7 +26,7 @@ type PluginRevision struct {
 func (p *Workspace) OwnPlugins() []string {
 	var names []string
 	for _, source := range p.sources() {
-		if !source.Bundled {
+		if !source.Bundled && source.Attach == "" {
 			names = append(names, source.Name)
 		}
 	}
@@ -158,7 +159,7 @@ func (p *Workspace) SetWaiting(plugin string, waiting *WaitingPlugin) {
 // with it, and not with whichever there is: own is false for what is bundled, and for what
 // was noted without a digest. The error says that nothing is left of it.
 func (p *Workspace) OwnRevision(plugin, digest string) (own bool, err error) {
-	if digest == "" || !slices.Contains(p.OwnPlugins(), plugin) {
+	if digest == "" || digest != plan.Attached && !slices.Contains(p.OwnPlugins(), plugin) {
 		return false, nil
 	}
 	if err := p.host.Holds(plugin, digest); err != nil {

@@ -44,7 +44,7 @@ func (p *Workspace) SimulatorCommands() []SimulatorCommand {
 		})
 	}
 	for _, source := range p.sources() {
-		if source.Bundled || p.sandbox == nil {
+		if source.Bundled || p.sandbox == nil || source.Attach != "" && source.Path == "" {
 			continue
 		}
 		description, err := p.Describe(source.Name)

@@ -188,7 +188,7 @@ func (p *Workspace) sources() []pluginhost.Source {
 			sources = append(sources, source)
 		}
 	}
-	return sources
+	return p.attach(sources)
 }
 
 // Close ends the plugins that were started.
@@ -223,6 +223,9 @@ func (p *Workspace) Plugins(context.Context) []PluginInfo {
 		info := PluginInfo{Name: source.Name, Source: "bundled"}
 		if !source.Bundled {
 			info.Source = p.shownSource(source)
+		}
+		if source.Attach != "" {
+			info.Source = "attached: " + source.Attach
 		}
 		_, info.Locked = p.lock.Plugin(source.Name)
 		description, err := p.Describe(source.Name)

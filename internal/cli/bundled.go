@@ -30,6 +30,9 @@ func bundledNames() []string { return slices.Sorted(maps.Keys(bundled())) }
 
 // servePlugin is `flowrun plugins serve NAME`, which the engine runs.
 func servePlugin(args []string, stderr io.Writer) int {
+	if len(args) == 2 && args[1] == "--debug" {
+		args = args[:1] // the plugin sees it in the arguments of the process
+	}
 	if len(args) != 1 {
 		fmt.Fprintln(stderr, "error: plugins serve takes the name of one bundled plugin")
 		return exitUsage

@@ -48,7 +48,7 @@ func (a *app) call(ctx context.Context, action string, flags *callFlags) error {
 	if err != nil {
 		return err
 	}
-	stop, err := a.tailPlugins(&flags.pluginFlags)
+	stop, err := a.usePlugins(&flags.pluginFlags)
 	if err != nil {
 		return err
 	}

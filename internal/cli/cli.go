@@ -95,6 +95,9 @@ type app struct {
 	sandbox bool   // --sandbox of the command
 	stand   sandboxFlags
 
+	attached       map[string]string // sockets of plugins that somebody started, by name (--attach)
+	attachTimeouts bool              // --timeouts
+
 	owns   atomic.Bool   // this process owns the store, and a SIGTERM drains it
 	ending atomic.Bool   // it does so now
 	ended  chan struct{} // closed when the store is given back then

@@ -113,6 +113,7 @@ func (a *app) engineConfig(at place) workspace.Config {
 		lock = workspace.LockStrict
 	}
 	return workspace.Config{
+		Attach: a.attached, AttachTimeouts: a.attachTimeouts,
 		Lock: lock, StateDir: at.stateDir, ProjectFile: at.projectFile, Dir: at.root, WorkDir: a.sys.Dir, Environ: a.sys.Environ,
 		Executable: a.sys.Executable, Bundled: bundledNames(), Version: a.sys.Version, Sandbox: a.engineSandbox(at),
 		Now: a.sys.Now, Entropy: a.sys.Entropy, Log: a.logger(), ControlGroup: controlGroup, AllowNetworkFS: a.boolSetting("allow_network_fs"), AcceptRollback: a.flags.acceptRollback,

@@ -59,6 +59,7 @@ func (s *session) own(ctx context.Context) (*owner, error) {
 		for _, name := range project.Unlocked() {
 			s.app.noteUnlocked(name)
 		}
+		s.app.noteAttached()
 	}
 	if err := o.startSandbox(ctx, s.role, project); err != nil {
 		project.Close()

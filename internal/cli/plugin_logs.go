@@ -18,15 +18,6 @@ import (
 // tailStep is between two looks at what plugins print.
 const tailStep = 100 * time.Millisecond
 
-// pluginFlags are the flags of commands that run plugins, for those who write one.
-type pluginFlags struct {
-	logs []string // plugins whose output is shown
-}
-
-func (f *pluginFlags) add(c *cobra.Command) {
-	c.Flags().StringArrayVar(&f.logs, "plugin-log", nil, "show what plugin NAME prints, on stderr (repeatable)")
-}
-
 func (a *app) pluginLogsCommand() *cobra.Command {
 	lines, follow := 0, false
 	c := &cobra.Command{
@@ -126,8 +117,8 @@ func (a *app) pluginLogDir(ctx context.Context, name string) (string, error) {
 
 // tailPlugins shows what plugins print from now on, whichever process runs them, until
 // stop is called: by then all is shown that was printed before.
-func (a *app) tailPlugins(flags *pluginFlags) (stop func(), err error) {
-	if len(flags.logs) == 0 {
+func (a *app) tailPlugins(names []string) (stop func(), err error) {
+	if len(names) == 0 {
 		return func() {}, nil
 	}
 	at, err := a.locate()
@@ -135,7 +126,7 @@ func (a *app) tailPlugins(flags *pluginFlags) (stop func(), err error) {
 		return nil, err
 	}
 	tails := map[string]*pluginlog.Follower{}
-	for _, name := range flags.logs {
+	for _, name := range names {
 		if name == "" || term.Clean(name) != name || slices.Contains([]string{".", ".."}, name) {
 			return nil, usageError(fmt.Errorf("--plugin-log takes the name of a plugin, not %q", name), "`flowrun plugins` lists the plugins")
 		}

@@ -85,7 +85,7 @@ func (a *app) run(ctx context.Context, file string, flags *runFlags) error {
 	if err := a.checkOuts(ctx, request, outs); err != nil {
 		return err
 	}
-	stop, err := a.tailPlugins(&flags.pluginFlags)
+	stop, err := a.usePlugins(&flags.pluginFlags)
 	if err != nil {
 		return err
 	}

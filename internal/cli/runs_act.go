@@ -61,14 +61,23 @@ func (a *app) cancelRun(ctx context.Context, id string, noWait bool) error {
 }
 
 func (a *app) runsResumeCommand() *cobra.Command {
+	plugins := new(pluginFlags)
 	flags, request := new(followFlags), engine.ResumeRequest{Dir: a.sys.Dir, By: a.user()}
 	c := &cobra.Command{
 		Use: "resume RUN", Short: "Go on with a run where it stopped", Args: runArgs(1, "RUN"),
 		Long: "Resume goes on with a run that failed, was canceled or paused, or whose process died.\n" +
 			"What succeeded is not done again. With --with-latest it goes on by the workflow's file as it is now:\n" +
 			"steps that have run must stand there unchanged, those that failed or never began may be others.",
-		RunE: func(c *cobra.Command, args []string) error { return a.resumeRun(c.Context(), args[0], request, flags) },
+		RunE: func(c *cobra.Command, args []string) error {
+			stop, err := a.usePlugins(plugins)
+			if err != nil {
+				return err
+			}
+			defer stop()
+			return a.resumeRun(c.Context(), args[0], request, flags)
+		},
 	}
+	plugins.add(c)
 	c.Flags().BoolVar(&request.DiscardWrites, "discard-writes", false, "write no state and no cursors, which may have moved since")
 	c.Flags().BoolVar(&request.Latest, "with-latest", false, "go on by the workflow's file as it is now; what has run must stand there unchanged")
 	return flags.add(a.liveFlags(c))

@@ -61,7 +61,7 @@ func (a *app) serve(ctx context.Context, flags *serveFlags) error {
 	if err != nil {
 		return err
 	}
-	stopTail, err := a.tailPlugins(&flags.pluginFlags)
+	stopTail, err := a.usePlugins(&flags.pluginFlags)
 	if err != nil {
 		return err
 	}

@@ -163,6 +163,10 @@ func (s *session) greet(info *web.Owner) error {
 		return err
 	}
 	s.ownerPID = info.PID
+	if err := s.app.ownsAttached(info.PID); err != nil {
+		s.client.Close()
+		return err
+	}
 	if s.role != roleWork {
 		return nil
 	}

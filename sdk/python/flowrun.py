@@ -2910,6 +2910,7 @@ class _Core:
     def __init__(self, plugin: "Plugin", action: Optional["_Action"], run: RunInfo, host: Optional[Union["_HostClient", "MemoryHost"]] = None,
                  deadline: float = float("inf"), call_id: str = "", events: Optional[Callable[[str, Any], None]] = None) -> None:
         self.plugin, self.action, self.run, self.host = plugin, action, run, host
+        self.host_socket = ""  # of a plugin that a person started: where the service of this call's host is
         self.deadline, self.call_id, self.events = deadline, call_id, events
         self.now: Callable[[], float] = time.time
         self.conn = _Connection(plugin)
@@ -3866,6 +3867,7 @@ class Plugin:
                  "flowrun starts it by itself. Name its path in flowrun.yaml:", "", "  plugins:",
                  f"    {self.name}: {{source: ./flowrun-plugin-{self.name}}}", "", "and use its actions in a workflow:", ""]
         lines += [f"  uses: {self.name + '.' + a.name:<28} # {a.doc}" for a in self._actions.values()]
+        lines += ["", "With --debug it waits for a flowrun that is told to attach to it, under a debugger or not."]
         problems = self.problems()
         if problems:
             lines += ["", "It cannot run, its author has to mend it:", *problems]
@@ -3873,15 +3875,20 @@ class Plugin:
 
     def serve(self) -> None:
         """The main function of a plugin. It returns never: the host ends the process, and the process ends by itself
-        when the host is gone. Started by hand it explains itself and exits with 2."""
-        if os.environ.get("FLOWRUN_PLUGIN") != "flowrun.plugin.v1":
+        when the host is gone. Started by hand it explains itself and exits with 2; with the argument --debug it waits
+        for a flowrun that is told to attach to it."""
+        by_hand = os.environ.get("FLOWRUN_PLUGIN") != "flowrun.plugin.v1"
+        if by_hand and "--debug" not in sys.argv[1:]:
             sys.stderr.write(self.explain())
             sys.exit(2)
         problems = self.problems()
         if problems:
             sys.stderr.write(f"plugin {self.name}: " + "\n".join(problems) + "\n")
             sys.exit(2)
-        _Process(self).serve()
+        if by_hand:
+            _Process(self).debug()
+        else:
+            _Process(self).serve()
 
     def try_action(self, action: str, input: Any = None, *, config: Any = None, host: Optional["MemoryHost"] = None, **given: Any) -> "Tried":
         """Runs one call of an action in this process, for tests of a plugin: with what the host would say (run,
@@ -4189,6 +4196,25 @@ class _HostClient:
         return Error(code, f"{doing}: {shown(err.details() or status.name.lower(), 300)}")
 
 
+class _CallingHost(_HostClient):
+    """The service of whichever flowrun makes the call that asks for it: each says with its calls where that is."""
+
+    def __init__(self, launch_token: str) -> None:
+        self.grpc = importlib.import_module("grpc")
+        self.launch_token = launch_token
+        self.hosts: Dict[str, _HostClient] = {}
+        self.lock = threading.Lock()
+
+    def call(self, core: _Core, doing: str, method: str, fields: Dict[str, Any]) -> Any:
+        if not core.host_socket:
+            raise Error(Code.UNSUPPORTED, doing + ": the flowrun that is attached has no service for plugins")
+        with self.lock:
+            host = self.hosts.get(core.host_socket)
+            if host is None:
+                host = self.hosts[core.host_socket] = _HostClient(core.host_socket, self.launch_token)
+        return host.call(core, doing, method, fields)
+
+
 def _error_in_status(err: Any) -> Optional[Error]:
     """Reads google.rpc.Status, whose details (field 3) are messages of any type."""
     for name, value in err.trailing_metadata() or () if hasattr(err, "trailing_metadata") else ():
@@ -4357,6 +4383,8 @@ class _Server:
         if run is not None:
             info = RunInfo(run.workflow, run.run_id, run.step_id, run.attempt, run.idempotency_key, _moment_of(run, "scheduled_at"), run.traceparent)
         core = _Core(self.plugin, action, info, self.host, deadline, named[0] if len(named) == 1 else "", events)
+        asking = [v for k, v in context.invocation_metadata() if k == "flowrun-host-socket"]
+        core.host_socket = asking[0] if len(asking) == 1 else ""
         if not context.add_callback(core.cancel):
             core.cancel()
         return core
@@ -4533,12 +4561,7 @@ class _Process:
         grpc = _library("grpc")
         _library("google.protobuf")
         address = os.environ.get("FLOWRUN_HOST_SOCKET", "")
-        server = _Server(self.plugin, _HostClient(address, token) if address else None, _message_limit())
-        listener = grpc.server(futures.ThreadPoolExecutor(max_workers=256), interceptors=[_guard(grpc, token)], options=[
-            ("grpc.max_receive_message_length", MAX_MESSAGE_LIMIT), ("grpc.so_reuseport", 0),
-            ("grpc.max_send_message_length", max(server.limit, DEFAULT_MESSAGE_LIMIT))])
-        for name, handlers in self.services(grpc, server).items():
-            listener.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(name, handlers),))
+        listener = self.listener(grpc, token, _HostClient(address, token) if address else None)
         folder = os.environ.get("PLUGIN_UNIX_SOCKET_DIR") or os.environ.get("TMPDIR") or None
         path = os.path.join(tempfile.mkdtemp(prefix="p", dir=folder), "s")
         listener.add_insecure_port("unix:" + path)
@@ -4549,6 +4572,51 @@ class _Process:
         os.dup2(2, 1)  # what the plugin prints belongs on stderr
         sys.stdout = sys.stderr
         listener.wait_for_termination()
+
+    def debug(self) -> None:
+        """Serves the plugin at an address until a signal ends it: the process is the person's own, under a debugger or
+        not, so that it has no lifeline and outlives each flowrun that is attached to it."""
+        import shutil
+        import signal
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), 6000))
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+        grpc = _library("grpc")
+        _library("google.protobuf")
+        token = os.urandom(32).hex()
+        folder = _debug_folder()
+        try:
+            with open(os.open(os.path.join(folder, "token"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as held:
+                held.write(token)
+            listener = self.listener(grpc, token, _CallingHost(token))
+            address = os.path.join(folder, "plugin.sock")
+            listener.add_insecure_port("unix:" + address)
+            listener.start()
+            os.chmod(address, 0o600)  # nobody else enters the folder
+            _tee_stderr(os.path.join(folder, "stderr"))
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, _interrupt)
+            name = self.plugin.name
+            print(f"{name} {self.plugin.version} waits for flowrun (process {os.getpid()}):\n\n"
+                  f"  flowrun run --attach {name}={address} WORKFLOW\n\n"
+                  "call and serve take --attach too. It goes on when flowrun has ended; Ctrl-C ends it.", flush=True)
+            listener.wait_for_termination()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(0)  # calls that are still at work end with it
+
+    def listener(self, grpc: Any, token: str, host: Optional["_HostClient"]) -> Any:
+        """A server with the plugin's services, which takes calls with the token alone."""
+        server = _Server(self.plugin, host, _message_limit())
+        listener = grpc.server(futures.ThreadPoolExecutor(max_workers=256), interceptors=[_guard(grpc, token)], options=[
+            ("grpc.max_receive_message_length", MAX_MESSAGE_LIMIT), ("grpc.so_reuseport", 0),
+            ("grpc.max_send_message_length", max(server.limit, DEFAULT_MESSAGE_LIMIT))])
+        for name, handlers in self.services(grpc, server).items():
+            listener.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(name, handlers),))
+        return listener
 
     def services(self, grpc: Any, server: _Server) -> Dict[str, Dict[str, Any]]:
         pb = _messages()
@@ -4576,6 +4644,37 @@ class _Process:
             "grpc.health.v1.Health": {"Check": grpc.unary_unary_rpc_method_handler(health)},
             "plugin.GRPCController": {"Shutdown": grpc.unary_unary_rpc_method_handler(shut_down)},
         }
+
+
+def _interrupt(_number: int, _frame: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def _debug_folder() -> str:
+    """Makes a folder that nobody else can enter: the token lies in it. The path of a socket is short."""
+    folder = tempfile.mkdtemp(prefix="flowrun-debug-")
+    if len(folder) + len("/plugin.sock") > 100:
+        os.rmdir(folder)
+        folder = tempfile.mkdtemp(prefix="flowrun-debug-", dir="/tmp")
+    return folder
+
+
+def _tee_stderr(path: str) -> None:
+    """Has what the process writes to stderr written to a file too, for the flowrun that is attached: also what is written
+    as the process dies, since a process of its own stands between. Without a `tee` flowrun sees nothing of it."""
+    import subprocess
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    read, write = os.pipe()
+    try:
+        # -i: Ctrl-C is for the plugin, whose last words it still writes
+        subprocess.Popen(["tee", "-ia", path], stdin=read, stdout=2)
+        sys.stderr.flush()
+        os.dup2(write, 2)
+    except OSError:
+        pass
+    finally:
+        os.close(read)
+        os.close(write)
 
 
 def _library(name: str) -> Any:

@@ -55,3 +55,16 @@ const RunKey = "flowrun-run-id"
 // makes for it. The host then knows which call used which token: a 401 to one
 // call renews no token that another call has got since. May be left out.
 const CallKey = "flowrun-call-id"
+
+// HostSocketKey is the gRPC metadata key under which a host names the socket of its Host
+// service with each call to a plugin that a person started with --debug: that one was
+// given no environment, and may have several hosts.
+const HostSocketKey = "flowrun-host-socket"
+
+// The files of a plugin that a person started with --debug, in a folder that nobody else
+// can enter.
+const (
+	DebugSocket = "plugin.sock" // it listens here
+	DebugToken  = "token"       // the launch token
+	DebugStderr = "stderr"      // what it writes to stderr, where the system can copy that
+)

@@ -1,0 +1,138 @@
+package sdk
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/flowrun/flowrun/sdk/proto/handshake"
+)
+
+// debugFlag, among the arguments of a plugin that a person starts, makes it wait for
+// flowrun instead of explaining itself.
+const debugFlag = "--debug"
+
+// longestSocket is how long the path of a socket may be on every system, in bytes.
+const longestSocket = 100
+
+// debug serves the plugin at an address until a signal ends it: the process is the
+// person's own, under a debugger or not, so that it has no lifeline and outlives each
+// flowrun that is attached to it. It prints the address.
+func (p *Plugin) debug(out io.Writer) error {
+	folder, err := debugFolder()
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	secret := make([]byte, 32)
+	if _, err := rand.Read(secret); err != nil {
+		return fmt.Errorf("make launch token: %w", err)
+	}
+	token := hex.EncodeToString(secret)
+	if err := os.WriteFile(filepath.Join(folder, handshake.DebugToken), []byte(token), 0o600); err != nil {
+		return fmt.Errorf("write launch token: %w", err)
+	}
+	limit := messageLimit(os.Getenv(handshake.EnvMessageLimit))
+	server, err := NewServer(p, ServerOptions{Host: &callingHost{token: token}, MessageLimit: limit})
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	address := filepath.Join(folder, handshake.DebugSocket)
+	listener, err := net.Listen("unix", address)
+	if err != nil {
+		return fmt.Errorf("listen for flowrun: %w", err)
+	}
+	if err := os.Chmod(address, 0o600); err != nil {
+		return fmt.Errorf("listen for flowrun: %w", err)
+	}
+	teeStderr(filepath.Join(folder, handshake.DebugStderr))
+	grpcServer := newGRPCServer(&guard{token: token}, limit, nil)
+	server.Register(grpcServer)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	defer context.AfterFunc(ctx, grpcServer.Stop)()
+	fmt.Fprintf(out, "%s %s waits for flowrun (process %d):\n\n  flowrun run --attach %s=%s WORKFLOW\n\n", p.name, p.version, os.Getpid(), p.name, address)
+	fmt.Fprintf(out, "call and serve take --attach too. It goes on when flowrun has ended; Ctrl-C ends it.\n")
+	if err := grpcServer.Serve(listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		return fmt.Errorf("serve flowrun: %w", err)
+	}
+	return nil
+}
+
+// debugFolder makes a folder that nobody else can enter: the token lies in it.
+func debugFolder() (string, error) {
+	for _, in := range []string{os.TempDir(), "/tmp"} {
+		folder, err := os.MkdirTemp(in, "flowrun-debug-")
+		if err != nil {
+			return "", fmt.Errorf("make a folder for the socket: %w", err)
+		}
+		if len(filepath.Join(folder, handshake.DebugSocket)) <= longestSocket {
+			return folder, nil
+		}
+		_ = os.Remove(folder)
+	}
+	return "", errors.New("make a folder for the socket: the path of the temporary folder is too long")
+}
+
+// callingHost is the service of whichever flowrun makes the call that asks for it: each
+// says in the metadata of its calls where that is.
+type callingHost struct {
+	token string
+
+	mu    sync.Mutex
+	conns map[string]*grpc.ClientConn
+}
+
+// Invoke asks the host of the call that ctx belongs to.
+func (h *callingHost) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	named := metadata.ValueFromIncomingContext(ctx, handshake.HostSocketKey)
+	if len(named) != 1 {
+		return status.Error(codes.Unimplemented, "the flowrun that is attached has no service for plugins")
+	}
+	conn, err := h.at(named[0])
+	if err != nil {
+		return err
+	}
+	return conn.Invoke(ctx, method, args, reply, opts...)
+}
+
+// NewStream is not used: the host's calls are single ones.
+func (h *callingHost) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, status.Error(codes.Unimplemented, "the host has no streams")
+}
+
+func (h *callingHost) at(socket string) (*grpc.ClientConn, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if conn := h.conns[socket]; conn != nil {
+		return conn, nil
+	}
+	conn, err := grpc.NewClient("unix:"+socket,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(handshake.MaxMessageLimit)),
+		grpc.WithUnaryInterceptor(presentToken(h.token)))
+	if err != nil {
+		return nil, fmt.Errorf("dial the host's socket: %w", err)
+	}
+	if h.conns == nil {
+		h.conns = map[string]*grpc.ClientConn{}
+	}
+	h.conns[socket] = conn
+	return conn, nil
+}
