@@ -183,10 +183,11 @@ func (o *output) last() string {
 	if len(text) > tailSize {
 		text = text[len(text)-tailSize:]
 	}
-	text = strings.ToValidUTF8(text, "�")
 	if len(telling) > 0 && !strings.Contains(text, telling[0]) {
-		text = strings.Join(telling, "\n") + "\n…\n" + text
+		head := strings.Join(telling, "\n") + "\n…\n"
+		text = head + text[min(len(head), len(text)):]
 	}
+	text = strings.ToValidUTF8(text, "�")
 	return strings.TrimSpace(text)
 }
 

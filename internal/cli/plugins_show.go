@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/workspace"
@@ -20,7 +21,10 @@ type pluginSheet struct {
 func (a *app) showPlugin(ctx context.Context, project *workspace.Workspace, args []string) (err error) {
 	name := args[0]
 	if _, err := project.Actions(ctx, name); err != nil {
-		return err
+		if errors.Is(err, workspace.ErrUnknownPlugin) {
+			return err
+		}
+		return &codedError{code: exitPlugin, err: err}
 	}
 	sheet := pluginSheet{Sandbox: project.Confinement()}
 	for _, info := range project.Plugins(ctx) {
