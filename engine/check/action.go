@@ -68,6 +68,9 @@ func (c *checker) unknownAction(node *spec.Node) {
 	switch {
 	case dotted && c.catalog.PluginProblem(plugin) != "":
 		problem := c.errorAt(node.Pos, CodeUnknownPlugin, "the plugin `%s` can't be described: %s", plugin, c.catalog.PluginProblem(plugin))
+		if advice, ok := c.catalog.(Advice); ok {
+			problem.Hint = advice.PluginHint(plugin)
+		}
 		if dead, ok := c.catalog.(LastWords); ok {
 			problem.Stderr = dead.LastWords(plugin)
 		}

@@ -32,6 +32,11 @@ type LastWords interface {
 	LastWords(plugin string) []string
 }
 
+// Advice is a Catalog that knows what to do about a plugin that can't be described.
+type Advice interface {
+	PluginHint(plugin string) diag.Hint
+}
+
 // DefaultCatalog is a Catalog that may know which connection of a plugin stands
 // where none is named, though it does not know all names. "" = it does not.
 type DefaultCatalog interface {

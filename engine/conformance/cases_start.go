@@ -69,6 +69,7 @@ func withoutCookie(ctx context.Context, k *kit) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, k.Command[0], k.Command[1:]...)
+	cmd.Dir = k.Folder
 	var stdout, stderr bytes.Buffer
 	home, err := os.MkdirTemp(k.Dir, "h")
 	if err != nil {
@@ -141,6 +142,9 @@ func underHost(ctx context.Context, k *kit) error {
 	}
 	name := k.described.GetName()
 	source := pluginhost.Source{Name: name, Command: k.Command, Path: k.Command[0], Bundled: k.Bundled}
+	if k.Folder != "" {
+		source.Command, source.Path = nil, k.Folder // the command is its manifest's
+	}
 	environ := append([]string{}, k.Environ...)
 	for variable, value := range k.env {
 		source.Env = append(source.Env, variable)

@@ -18,6 +18,7 @@ import (
 // required.
 type Options struct {
 	Command []string  // the executable, absolute, and its arguments
+	Folder  string    // that the plugin comes in, with its manifest: it runs there; "" = it is Command[0] alone
 	Bundled bool      // it is a part of Command[0], which is run as it stands
 	Environ []string  // of this process: what the host would pass on of it is
 	Entropy io.Reader // of launch tokens and canaries

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -146,7 +147,7 @@ func (p *process) spawn(env []string) (<-chan greeting, error) {
 	p.stdin = stdinW
 	command := p.kit.Command
 	p.cmd = &exec.Cmd{
-		Path: command[0], Args: command, Env: env, Dir: filepath.Join(p.folder, "home"), Stdin: stdinR,
+		Path: command[0], Args: command, Env: env, Dir: cmp.Or(p.kit.Folder, filepath.Join(p.folder, "home")), Stdin: stdinR,
 		ExtraFiles: []*os.File{tokenR}, SysProcAttr: &syscall.SysProcAttr{Setpgid: true}, WaitDelay: time.Second,
 	}
 	p.cmd.Stderr = heardBy(func(text []byte) {

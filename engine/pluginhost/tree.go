@@ -2,7 +2,9 @@ package pluginhost
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -167,7 +169,14 @@ func (l *library) commandOf(tree, name string) (program string, arguments []stri
 		return "", nil, err //nolint:wrapcheck // it says all
 	}
 	if plugintree.OfTree(command[0]) {
-		return filepath.Join(tree, filepath.FromSlash(command[0])), command[1:], nil
+		program = filepath.Join(tree, filepath.FromSlash(command[0]))
+		if _, err := os.Lstat(program); errors.Is(err, fs.ErrNotExist) {
+			return "", nil, &Refusal{
+				Message: command[0] + ", which starts it, is not in its folder",
+				Hint:    diag.Sayf("build it into the folder: it is the `command` of %s", plugintree.ManifestName),
+			}
+		}
+		return program, command[1:], nil
 	}
 	if program = l.lookPath(command[0]); program == "" {
 		return "", nil, &Refusal{

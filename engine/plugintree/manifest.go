@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -49,6 +50,12 @@ var (
 	platformPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]+/[a-z0-9]+$`) })
 )
 
+// NameRule says what the name of a plugin is made of.
+const NameRule = "lower-case letters, digits, _ and -, at most 63, a letter first"
+
+// ValidName reports whether a plugin may be called so.
+func ValidName(name string) bool { return namePattern().MatchString(name) }
+
 // ReadManifest reads the manifest of a tree. The error names file, line and column.
 func ReadManifest(tree fs.FS) (*Manifest, error) {
 	info, err := fs.Stat(tree, ManifestName)
@@ -74,7 +81,7 @@ func ParseManifest(src []byte) (*Manifest, error) {
 	m := &manifestReader{Manifest: Manifest{commands: map[string][]string{}}}
 	m.keys(root, ManifestName, map[string]func(*spec.Node){
 		"name": func(n *spec.Node) {
-			m.Name = m.matching(n, "name", namePattern(), "lower-case letters, digits, _ and -, at most 63, a letter first")
+			m.Name = m.matching(n, "name", namePattern(), NameRule)
 		},
 		"version":   func(n *spec.Node) { m.Version = m.matching(n, "version", versionPattern(), "such as 1.4.0") },
 		"command":   m.command,
@@ -105,6 +112,17 @@ func (m *Manifest) Command(platform string) ([]string, error) {
 		return command, nil
 	}
 	return nil, fmt.Errorf("it has no command for %s, but for %s", platform, strings.Join(slices.Sorted(maps.Keys(m.commands)), ", "))
+}
+
+// ProgramFolder is where, below the top of a tree, the programs lie that the plugin names
+// by a relative path, such as its simulator: beside its executable, or at the top where a
+// program of the system starts it.
+func (m *Manifest) ProgramFolder(platform string) string {
+	command, err := m.Command(platform)
+	if err != nil || !OfTree(command[0]) {
+		return "."
+	}
+	return path.Dir(command[0])
 }
 
 // Interpreters are the programs outside of the tree that start it.

@@ -3,12 +3,14 @@ package workspace
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 
 	"github.com/flowrun/flowrun/engine/check"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/pluginhost"
 )
 
 // catalog is the checker's view of a project's plugins and connections.
@@ -20,6 +22,7 @@ type catalog struct {
 var (
 	_ check.Catalog   = (*catalog)(nil)
 	_ check.LastWords = (*catalog)(nil)
+	_ check.Advice    = (*catalog)(nil)
 )
 
 // Action returns an action by its full name.
@@ -59,6 +62,15 @@ func (c *catalog) PluginProblem(plugin string) string {
 func (c *catalog) LastWords(plugin string) []string {
 	_, err := c.project.Describe(plugin)
 	return lastWords(err)
+}
+
+// PluginHint says what to do about a plugin that can't be described.
+func (c *catalog) PluginHint(plugin string) diag.Hint {
+	_, err := c.project.Describe(plugin)
+	if failure, ok := errors.AsType[*pluginhost.PluginError](err); ok {
+		return failure.Hint
+	}
+	return diag.Hint{}
 }
 
 // Validate asks the action's plugin about literal inputs.

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plugintree"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -53,13 +55,22 @@ func (p *Workspace) SimulatorCommands() []SimulatorCommand {
 		}
 		folder := filepath.Dir(source.Path)
 		if tree, _, err := p.host.Tree(source.Name); err == nil && tree != "" {
-			folder = tree
+			folder = programsIn(tree)
 		}
 		commands = append(commands, SimulatorCommand{
 			Plugin: source.Name, Command: beside(folder, description.Simulator, false), Dir: p.config.Dir,
 		})
 	}
 	return commands
+}
+
+// programsIn is where in the copy of a plugin's folder the programs lie that it names.
+func programsIn(tree string) string {
+	manifest, err := plugintree.ReadManifest(os.DirFS(tree))
+	if err != nil {
+		return tree // who starts it is told
+	}
+	return filepath.Join(tree, filepath.FromSlash(manifest.ProgramFolder(Platform())))
 }
 
 // CheckSimulator says what is wrong with the config that a simulator has printed: it

@@ -49,7 +49,7 @@ func ProductRules() Rules {
 	rules := Rules{
 		Allowed: map[string][]string{
 			"cmd/flowrun":         {"internal/cli"},
-			"internal/cli":        append(rooms(), "engine/install", "engine/lockfile", "engine/pluginlog", "engine/plugintree", "engine", "engine/duration", "engine/peer", "engine/telemetry", "engine/diag", "engine/project", "engine/plan", "engine/runs", "engine/graph", "engine/conformance", "engine/upgrade", "internal/doctor", "internal/web", "internal/web/guard", "internal/web/page", "internal/web/wire", "internal/sandbox", "sdk", "plugins/*"),
+			"internal/cli":        append(rooms(), "engine/install", "engine/lockfile", "engine/pluginlog", "engine/plugintree", "engine", "engine/duration", "engine/peer", "engine/telemetry", "engine/diag", "engine/project", "engine/plan", "engine/runs", "engine/graph", "engine/conformance", "engine/upgrade", "internal/doctor", "internal/plugintemplate", "internal/web", "internal/web/guard", "internal/web/page", "internal/web/wire", "internal/sandbox", "sdk", "plugins/*"),
 			"internal/cli/view":   append(rooms(), "engine", "engine/duration", "engine/diag", "engine/plan", "engine/runs", "engine/graph", "engine/lastwords", "internal/cli/term", "internal/doctor"),
 			"internal/web":        append(rooms(), "docs", "engine", "engine/duration", "engine/diag", "engine/peer", "engine/plan", "engine/runs", "engine/graph"),
 			"internal/web/guard":  {"engine/diag", "internal/web/wire"},
@@ -61,9 +61,12 @@ func ProductRules() Rules {
 			"internal/web/markdown": {},
 			"internal/testbuild":    {},
 			"internal/testsdk":      {},
-			"internal/testcommand":  {"internal/cli"},
-			"internal/suitesize":    {},
-			"test/walks":            {"engine", "engine/runs", "engine/workspace", "internal/cli", "internal/web", "internal/web/guard", "sdk"},
+
+			"internal/plugintemplate":        {"sdk/python"},
+			"internal/plugintemplate/golang": {"internal/plugintemplate/golang/sim", "sdk"},
+			"internal/testcommand":           {"internal/cli"},
+			"internal/suitesize":             {},
+			"test/walks":                     {"engine", "engine/runs", "engine/workspace", "internal/cli", "internal/web", "internal/web/guard", "sdk"},
 
 			"internal/doctor":   append(rooms(), "engine", "engine/diag", "engine/plan", "engine/runs", "engine/telemetry", "internal/web"),
 			"internal/sandbox":  {"plugins/*/*sim"},

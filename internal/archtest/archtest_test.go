@@ -89,6 +89,8 @@ func TestABrokenImportRuleIsFound(t *testing.T) {
 		{ImportPath: module + "sdk/sdktest", Imports: []string{module + "sdk", module + "engine/secret"}},
 		{ImportPath: module + "sdk/near", Imports: []string{module + "sdk"}},
 		{ImportPath: module + "internal/testsdk", Imports: []string{module + "sdk"}},
+		{ImportPath: module + "internal/plugintemplate", Imports: []string{module + "sdk/python", module + "engine/plugintree"}},
+		{ImportPath: module + "internal/plugintemplate/golang", Imports: []string{module + "sdk", module + "internal/near"}},
 		{ImportPath: "example.com/other", Imports: []string{module + "engine/local"}},
 	}
 	want := []string{
@@ -133,6 +135,8 @@ func TestABrokenImportRuleIsFound(t *testing.T) {
 		"engine/workspace must not import engine",
 		"engine/workspace must not import engine/inforce",
 		"internal/cli/view must not import engine/local",
+		"internal/plugintemplate must not import engine/plugintree",
+		"internal/plugintemplate/golang must not import internal/near",
 		"internal/testsdk must not import sdk",
 		"plugins/netinfo must not import engine",
 		"plugins/netinfo/netinfosim must not import sdk",

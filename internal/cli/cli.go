@@ -41,7 +41,8 @@ type System struct {
 	User           string // who runs this process, for where $USER is not set
 	PID            int
 	Version        string
-	Build          Build // where the program comes from
+	Build          Build  // where the program comes from
+	SDK            string // the version of the SDK for Go that it was built with; "" = not known
 	Now            func() time.Time
 	Entropy        io.Reader
 	Location       *time.Location // times are shown in it

@@ -34,7 +34,7 @@ func Host() System {
 	info, _ := debug.ReadBuildInfo()
 	return System{
 		User: userName(), Stdout: os.Stdout, Stderr: os.Stderr, Stdin: os.Stdin, Environ: os.Environ(), ControlGroup: controlGroup, Dir: dir, Executable: executable,
-		Host: name, PID: os.Getpid(), Version: buildVersion(info), Build: buildOf(info), Now: time.Now, Entropy: rand.Reader, Location: time.Local,
+		Host: name, PID: os.Getpid(), Version: buildVersion(info), Build: buildOf(info), SDK: sdkOf(info), Now: time.Now, Entropy: rand.Reader, Location: time.Local,
 		Signals:   func() (<-chan os.Signal, func()) { return notify(os.Interrupt, syscall.SIGTERM) },
 		Terminate: func() (<-chan os.Signal, func()) { return notify(syscall.SIGTERM) },
 		Reload:    func() (<-chan os.Signal, func()) { return notify(syscall.SIGHUP) },

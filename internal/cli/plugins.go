@@ -35,6 +35,7 @@ func (a *app) pluginsCommand() *cobra.Command {
 			Example: "  flowrun plugins actions netinfo\n  flowrun plugins actions core -o json",
 			RunE:    a.onProject(a.listActions),
 		}),
+		a.pluginNewCommand(),
 		a.pluginsTestCommand(),
 		a.pluginLogsCommand(),
 		a.pluginUpgradeCommand(),

@@ -4,8 +4,11 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -197,13 +200,35 @@ func manifestName(folder string) (string, error) {
 	return manifest.Name, nil
 }
 
+// digestOf is the digest by which a publisher names what lies at a path: of an archive
+// that of the file, as sha256sum has it, else that of the entry.
+func digestOf(path string, entry lockfile.Plugin) (string, error) {
+	if !plugintree.IsArchive(path) {
+		return "sha256:" + entry.Digest(workspace.Platform()), nil
+	}
+	archive, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("open %s: %w", path, err)
+	}
+	defer archive.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, archive); err != nil {
+		return "", fmt.Errorf("read %s: %w", path, err)
+	}
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil)), nil
+}
+
 // entryOfBrought is the entry of what was brought.
 func (a *app) entryOfBrought(ctx context.Context, l *lockedProject, name string, b brought, flags addFlags) (lockfile.Plugin, error) {
 	entry, err := a.entryOf(ctx, l, name, b.path)
 	if err != nil {
 		return entry, err
 	}
-	if digest := "sha256:" + entry.Digest(workspace.Platform()); b.archive == "" && flags.digest != "" && flags.digest != digest {
+	digest, err := digestOf(b.path, entry)
+	if err != nil {
+		return entry, err
+	}
+	if b.archive == "" && flags.digest != "" && flags.digest != digest {
 		return entry, &codedError{code: exitPlugin, err: fmt.Errorf("%s has the digest %s, not %s", safePath(b.source), digest, flags.digest), hint: "nothing was taken over"}
 	}
 	entry.Source, entry.Archive, entry.Signer, entry.Checksums = b.source, b.archive, b.signer, b.checksum

@@ -146,18 +146,32 @@ func refusedPlugin(err error) error {
 
 // versionOf asks an interpreter for its version; "" = it tells none.
 func (a *app) versionOf(ctx context.Context, program string) string {
+	path := a.lookPath(program)
+	if path == "" {
+		return ""
+	}
+	text, _ := a.outputOf(ctx, path, "--version") // where it fails it tells none
+	line, _, _ := strings.Cut(term.Clean(text), "\n")
+	return term.Truncate(strings.TrimSpace(line), 100)
+}
+
+// outputOf runs a program of the system for what it prints on stdout.
+func (a *app) outputOf(ctx context.Context, path string, arguments ...string) (string, error) {
 	bounded, cancel := context.WithTimeout(ctx, interpreterTime)
 	defer cancel()
+	command := exec.CommandContext(bounded, path, arguments...)
+	command.Env, command.Dir = []string{"PATH=" + a.env("PATH"), "HOME=" + a.env("HOME")}, "/"
+	text, err := command.Output()
+	return string(text), err
+}
+
+// lookPath finds a program in PATH; "" = it is not there.
+func (a *app) lookPath(program string) string {
 	for _, folder := range filepath.SplitList(a.env("PATH")) {
 		path := filepath.Join(folder, program)
-		if info, err := os.Stat(path); err != nil || !filepath.IsAbs(path) || !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
-			continue
+		if info, err := os.Stat(path); err == nil && filepath.IsAbs(path) && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
+			return path
 		}
-		command := exec.CommandContext(bounded, path, "--version")
-		command.Env, command.Dir = []string{"PATH=" + a.env("PATH"), "HOME=" + a.env("HOME")}, "/"
-		text, _ := command.Output() // where it fails it tells none
-		line, _, _ := strings.Cut(term.Clean(string(text)), "\n")
-		return term.Truncate(strings.TrimSpace(line), 100)
 	}
 	return ""
 }

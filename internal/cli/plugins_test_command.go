@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine/conformance"
+	"github.com/flowrun/flowrun/engine/plugintree"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 	"github.com/flowrun/flowrun/internal/sandbox"
@@ -34,9 +35,9 @@ func (a *app) pluginsTestCommand() *cobra.Command {
 			"each promise of the protocol: how it starts and ends, what it says of itself, what it makes of inputs, calls,\n" +
 			"pages, secrets and faults of its service. A failure says what was sent, what came, what the contract says and\n" +
 			"what to change. A case that the plugin gives no occasion for is skipped and says why.\n\n" +
-			"BIN is a path, or the name of a bundled plugin. What stands for its service is the simulator that its manifest\n" +
-			"names, or what --config names (docs/plugins/test.md). The exit code is 0 where no case fails, else 5.",
-		Example: "  flowrun plugins test ./flowrun-plugin-kv\n" +
+			"BIN is the path of an executable or of a folder with flowrun-plugin.yaml, or the name of a bundled plugin. What\n" +
+			"stands for its service is the simulator that the plugin names, or what --config names (docs/plugins/test.md). The exit code is 0 where no case fails, else 5.",
+		Example: "  flowrun plugins test ./plugin\n" +
 			"  flowrun plugins test ./flowrun-plugin-kv --config kit.yaml --junit report.xml\n" +
 			"  flowrun plugins test netinfo -o json",
 		Args: func(c *cobra.Command, args []string) error {
@@ -173,15 +174,13 @@ func (a *app) standFor(options *conformance.Options, args []string, configFile s
 	if err != nil {
 		return nil, fmt.Errorf("start the simulators: %w", err)
 	}
-	name, config := args[0], options.Config
+	name, config, dir := args[0], options.Config, ""
 	if !strings.ContainsRune(name, filepath.Separator) && slices.Contains(bundledNames(), name) && len(args) == 1 {
 		options.Command, options.Bundled = []string{a.sys.Executable, "plugins", "serve", name}, true
 	} else {
-		path := a.inDir(name)
-		if _, err := os.Stat(path); err != nil {
-			return nil, errors.Join(usageError(fmt.Errorf("test a plugin: %w", err), "BIN is the path of an executable, or one of the bundled plugins: "+strings.Join(bundledNames(), ", ")), stands.Close())
+		if dir, err = a.tested(options, args); err != nil {
+			return nil, errors.Join(err, stands.Close())
 		}
-		options.Command = append([]string{path}, args[1:]...)
 	}
 	own := config.Service != "" || len(config.Answers) > 0 || len(config.Simulator) > 0
 	for _, service := range stands.Services() {
@@ -190,7 +189,6 @@ func (a *app) standFor(options *conformance.Options, args []string, configFile s
 			options.Service = service.Config
 		}
 	}
-	dir := filepath.Dir(options.Command[0])
 	if len(config.Simulator) > 0 && configFile != "" {
 		dir = filepath.Dir(a.inDir(configFile))
 	}
@@ -205,6 +203,41 @@ func (a *app) standFor(options *conformance.Options, args []string, configFile s
 		})
 	}
 	return stands, nil
+}
+
+// tested settles which program is tried, and returns where those lie that it names.
+func (a *app) tested(options *conformance.Options, args []string) (programs string, err error) {
+	path := a.inDir(args[0])
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", usageError(fmt.Errorf("test a plugin: %w", err), "BIN is the path of an executable, a folder with "+plugintree.ManifestName+", or one of the bundled plugins: "+strings.Join(bundledNames(), ", "))
+	}
+	if !info.IsDir() {
+		options.Command = append([]string{path}, args[1:]...)
+		return filepath.Dir(path), nil
+	}
+	manifest, err := plugintree.ReadManifest(os.DirFS(path))
+	var command []string
+	if err == nil {
+		command, err = manifest.Command(workspace.Platform())
+	}
+	switch {
+	case err != nil:
+		return "", usageError(fmt.Errorf("test the plugin in %s: %w", safePath(args[0]), err), "")
+	case len(args) > 1:
+		return "", usageError(fmt.Errorf("%s is a folder, and its %s has the arguments", safePath(args[0]), plugintree.ManifestName), "")
+	}
+	program := filepath.Join(path, filepath.FromSlash(command[0]))
+	if !plugintree.OfTree(command[0]) {
+		if program = a.lookPath(command[0]); program == "" {
+			return "", usageError(fmt.Errorf("%s, which starts the plugin in %s, is not in PATH", command[0], safePath(args[0])), "install it, or let PATH name its folder")
+		}
+	}
+	if _, err := os.Stat(program); err != nil {
+		return "", usageError(fmt.Errorf("%s, which starts the plugin in %s, is not there", command[0], safePath(args[0])), "build it into the folder: it is the `command` of "+plugintree.ManifestName)
+	}
+	options.Command, options.Folder = append([]string{program}, command[1:]...), path
+	return filepath.Join(path, filepath.FromSlash(manifest.ProgramFolder(workspace.Platform()))), nil
 }
 
 // approveAtOnce is how long the simulated login waits for a person: nobody is there.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/flowrun/flowrun/internal/plugintemplate"
 )
 
 // Build is where the program comes from: what `go build` stamps into it.
@@ -79,4 +81,17 @@ func buildOf(info *debug.BuildInfo) (b Build) {
 		}
 	}
 	return b
+}
+
+// sdkOf is the version of the SDK for Go that the program was built with.
+func sdkOf(info *debug.BuildInfo) string {
+	if info == nil {
+		return ""
+	}
+	for _, module := range info.Deps {
+		if module.Path == plugintemplate.SDKModule {
+			return module.Version
+		}
+	}
+	return ""
 }

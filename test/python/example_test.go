@@ -192,6 +192,9 @@ func TestIssue15_5_PackIsReproducible(t *testing.T) {
 	}
 }
 
+// newPlugin is the folder of what `plugins new` writes.
+const newPlugin = "../../internal/plugintemplate/python"
+
 // TestIssue15_5_TheSDKPassesMypy, and so do the plugins of this suite.
 func TestIssue15_5_TheSDKPassesMypy(t *testing.T) {
 	t.Parallel()
@@ -199,8 +202,9 @@ func TestIssue15_5_TheSDKPassesMypy(t *testing.T) {
 	if err != nil {
 		t.Skip("SKIPPED: there is no mypy (scripts/install-python)")
 	}
-	command := exec.Command(mypy, "--strict", "--cache-dir", t.TempDir(), sdkFile, weatherFolder+"/weather.py", weatherFolder+"/test_weather.py", billingFolder+"/billing.py", billingFolder+"/test_billing.py", trackerFolder+"/tracker.py", "testdata/twin.py", "testdata/snoop.py")
-	command.Env = append(os.Environ(), "MYPYPATH=../../sdk/python:"+weatherFolder+":"+billingFolder+":"+trackerFolder)
+	command := exec.Command(mypy, "--strict", "--cache-dir", t.TempDir(), sdkFile, weatherFolder+"/weather.py", weatherFolder+"/test_weather.py", billingFolder+"/billing.py", billingFolder+"/test_billing.py", trackerFolder+"/tracker.py", "testdata/twin.py", "testdata/snoop.py",
+		newPlugin+"/plugin/main.py", newPlugin+"/plugin/simulator.py", newPlugin+"/test_plugin.py")
+	command.Env = append(os.Environ(), "MYPYPATH=../../sdk/python:"+weatherFolder+":"+billingFolder+":"+trackerFolder+":"+newPlugin+"/plugin")
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, output)
 	}
