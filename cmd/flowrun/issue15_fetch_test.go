@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -145,4 +146,40 @@ func TestIssue15_APluginFromElsewhere(t *testing.T) {
 	served.release(t, "words-2.tar.gz", wordsArchive(t, words, "nothing"), second)
 	run(0, "updated words", "plugins", "update", "words", server.URL+"/words-2.tar.gz")
 	run(0, `"words": 2`, call...)
+}
+
+// publisherBlock are the commands of docs/operations.md that sign a list of checksums.
+var publisherBlock = regexp.MustCompile("(?ms)^<!-- made by the publisher -->\n```sh\n(.*?)^```$")
+
+// TestIssue15_WhatThePublisherMakesIsTakenIn: the commands of the documentation, as they
+// stand there, make what `plugins add --checksums` takes.
+func TestIssue15_WhatThePublisherMakesIsTakenIn(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("openssl"); err != nil {
+		t.Skip("SKIPPED: there is no openssl")
+	}
+	page, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := publisherBlock.FindSubmatch(page)
+	if block == nil {
+		t.Fatal("docs/operations.md does not say any more how a publisher signs")
+	}
+	binary, published, dir := buildBinary(t), t.TempDir(), t.TempDir()
+	write(t, published, "words-1.0.0.tar.gz", string(wordsArchive(t, buildPlugin(t, "words"), "the")))
+	command := exec.Command("sh", "-ec", string(block[1]))
+	command.Dir = published
+	if output, err := command.CombinedOutput(); err != nil || !strings.Contains(string(output), "Verified Successfully") {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	server := httptest.NewTLSServer(http.FileServer(http.Dir(published)))
+	t.Cleanup(server.Close)
+	write(t, dir, "ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+	write(t, dir, "flowrun.yaml", "# ours\n")
+	add := exec.Command(binary, "plugins", "add", server.URL+"/words-1.0.0.tar.gz", "--checksums", server.URL+"/SHA256SUMS")
+	add.Dir, add.Env = dir, append(os.Environ(), "SSL_CERT_FILE="+filepath.Join(dir, "ca.pem"), "HOME="+dir, "XDG_STATE_HOME="+dir)
+	if output, err := add.CombinedOutput(); err != nil || !strings.Contains(string(output), "signed by  ed25519:") {
+		t.Errorf("%v\n%s", err, output)
+	}
 }

@@ -27,7 +27,7 @@ func check(ctx context.Context, dist string, public ed25519.PublicKey, out io.Wr
 	isSigned := err == nil
 	switch {
 	case isSigned && public == nil:
-		fmt.Fprintf(out, "there is a signature, and no key to verify it by: name one with --public FILE\n")
+		return fmt.Errorf("there is a signature, and no key to verify it by: name one with --public FILE, or take %s from a clone of the repository", publicKeyFile)
 	case isSigned:
 		if err := verifySignature(public, sums, signed); err != nil {
 			return err

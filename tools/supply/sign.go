@@ -126,13 +126,13 @@ func pinnedKey(file string) (ed25519.PublicKey, error) {
 	return public, err
 }
 
-// isReleaseKey fails when the repository names another key than the one given: users
-// have pinned that one.
+// isReleaseKey fails when the repository names another key than the one given, which users
+// have pinned, and where it names none: nobody could verify what that key signs.
 func isReleaseKey(source string, key ed25519.PrivateKey) error {
 	file := filepath.Join(source, filepath.FromSlash(publicKeyFile))
 	pinned, err := readPublicKey(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		return fmt.Errorf("there is no %s by which users could verify what the key %s signs: commit its public half as that file first, in what is released", publicKeyFile, keyID(publicOf(key)))
 	}
 	if err != nil {
 		return err
