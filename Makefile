@@ -2,7 +2,7 @@ GO ?= go
 LINT = $(GO) -C tools tool golangci-lint
 
 .PHONY: check build test race fuzz lint gen gen-check golden bench examples peers browser oidc slow
-.PHONY: sound sound-mutants faults power syscalls full-disk corruption kill crash triggers schedules backups soak sim sim-driver replay timers tokens evil canary growth swaps cgroup shutdown hostile row-mutants mutants walks
+.PHONY: sound sound-mutants faults power syscalls full-disk corruption kill revisions crash triggers schedules backups soak sim sim-driver replay timers tokens evil canary growth swaps cgroup shutdown hostile row-mutants mutants walks
 .PHONY: licences vulnerabilities release release-check image image-check reproduce
 
 check: build lint gen-check test examples ## everything that a change must pass
@@ -79,7 +79,7 @@ examples: ## the plugins of third parties build and pass, in the tree and outsid
 # The fault suites at their full size; .ci/run and `make test` run each of them shortened, `go test ./...` a part of that. FLOWRUN_SEED=n repeats one.
 FAULT = FLOWRUN_SUITES=all $(GO) test -count=1 -v
 
-faults: power syscalls full-disk corruption kill crash triggers schedules backups sim replay timers tokens evil swaps shutdown hostile ## all but the soak: some hours
+faults: power syscalls full-disk corruption kill revisions crash triggers schedules backups sim replay timers tokens evil swaps shutdown hostile ## all but the soak: some hours
 
 walks: ## how many packages a run, an answer, a fire and a webhook enter, as ARCHITECTURE.md says
 	$(GO) build -cover -covermode=atomic -coverpkg=./engine/...,./internal/...,github.com/flowrun/flowrun/sdk/...,./test/walks -o bin/walks ./test/walks
@@ -106,6 +106,9 @@ corruption: ## P14: damaged store files
 
 kill: ## P1 to P7: the whole engine under kill -9
 	FLOWRUN_KILL_CYCLES=$(or $(CYCLES),2000) $(FAULT) -timeout 60m -run 'TestP1Nothing|TestP4ControlEffects' ./test/killloop
+
+revisions: ## issue 15: plugins rebuilt under a server that is killed
+	FLOWRUN_REVISION_KILLS=$(or $(KILLS),300) $(FAULT) -timeout 60m -run Issue15_RevisionsUnderRandomKills ./cmd/flowrun
 
 crash: ## a kill before and after each commit
 	FLOWRUN_EXACT_FLOWS=$(or $(FLOWS),50) FLOWRUN_EXACT_PAIRS=all $(FAULT) -timeout 90m -run 'TestP1Crashes|TestP4ControlExact' ./test/killloop

@@ -77,8 +77,11 @@ func (r *Revisions) Refresh(ctx context.Context, all bool) (*LoadedFiles, error)
 	if err != nil || !r.project.Config().KeepPlugins {
 		return now, err
 	}
-	if r.takePlugins(context.WithoutCancel(ctx), now, all || now != before) {
-		return r.refresh(ctx, true)
+	// What comes into force may be what another one waits for.
+	for renewed := all || now != before; r.takePlugins(context.WithoutCancel(ctx), now, renewed); renewed = true {
+		if now, err = r.refresh(ctx, true); err != nil {
+			return now, err
+		}
 	}
 	return now, nil
 }

@@ -140,7 +140,7 @@ func (p *plugin) settle(u *unit) {
 	}
 	p.mu.Unlock()
 	if first {
-		p.record(u.exe.digest)
+		p.host.record(map[*plugin]*unit{p: u})
 	}
 }
 
@@ -200,18 +200,30 @@ func (h *Host) FileDigest(name string) (string, error) {
 // PutInForce makes a revision the one that calls without a digest go to. It was described
 // before; runs that were accepted with another keep theirs.
 func (h *Host) PutInForce(name, digest string) error {
-	p, err := h.plugin(name)
-	if err != nil {
-		return err
+	return h.PutAllInForce(map[string]string{name: digest})
+}
+
+// PutAllInForce is PutInForce for revisions of several plugins, by name: all of them or
+// none, also for a process that is killed on the way.
+func (h *Host) PutAllInForce(digests map[string]string) error {
+	units := map[*plugin]*unit{}
+	for name, digest := range digests {
+		p, err := h.plugin(name)
+		if err != nil {
+			return err
+		}
+		u, failure := p.unit(digest)
+		if failure != nil {
+			return failure
+		}
+		units[p] = u
 	}
-	u, failure := p.unit(digest)
-	if failure != nil {
-		return failure
+	h.record(units) // first: a process that is killed in between begins with it
+	for p, u := range units {
+		p.mu.Lock()
+		p.inForce = u
+		p.mu.Unlock()
 	}
-	p.record(digest) // first: a process that is killed in between begins with it
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.inForce = u
 	return nil
 }
 

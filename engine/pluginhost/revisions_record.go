@@ -1,7 +1,9 @@
 package pluginhost
 
 import (
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
@@ -46,21 +48,31 @@ func (p *plugin) recordedDigest() string {
 
 // record notes what is in force now. What fails costs the next server alone: it begins with
 // the files as they are.
-func (p *plugin) record(digest string) {
-	if !p.host.options.KeepInForce || p.source.Bundled || digest == plan.Attached {
+func (h *Host) record(units map[*plugin]*unit) {
+	if !h.options.KeepInForce {
 		return
 	}
-	entry := inForceEntry{Digest: digest, Since: p.host.options.Now().UTC()}
-	err := updateJSON(p.host.inForcePath(), func(all *map[string]inForceEntry) {
+	now, own := h.options.Now().UTC(), map[string]string{}
+	for p, u := range units {
+		if !p.source.Bundled && u.exe.digest != plan.Attached {
+			own[p.source.Name] = u.exe.digest
+		}
+	}
+	if len(own) == 0 {
+		return
+	}
+	err := updateJSON(h.inForcePath(), func(all *map[string]inForceEntry) {
 		if *all == nil {
 			*all = map[string]inForceEntry{}
 		}
-		if (*all)[p.source.Name].Digest != digest {
-			(*all)[p.source.Name] = entry
+		for name, digest := range own {
+			if (*all)[name].Digest != digest {
+				(*all)[name] = inForceEntry{Digest: digest, Since: now}
+			}
 		}
 	})
 	if err != nil {
-		p.host.options.Log.Warn("which plugin is in force is not kept", "plugin", p.source.Name, "error", err)
+		h.options.Log.Warn("which plugins are in force is not kept", "plugins", slices.Sorted(maps.Keys(own)), "error", err)
 	}
 }
 

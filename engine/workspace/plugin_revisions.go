@@ -96,7 +96,13 @@ func RevisionGone(err error) bool {
 
 // Trial is the project as it would be with another revision of a plugin: to check workflows
 // with, and for nothing else.
-func (p *Workspace) Trial(fresh *PluginRevision) *Workspace { return p.TrialOf(fresh.description) }
+func (p *Workspace) Trial(fresh ...*PluginRevision) *Workspace {
+	trial := p
+	for _, revision := range fresh {
+		trial = trial.TrialOf(revision.description)
+	}
+	return trial
+}
 
 // TrialOf is Trial with a description that no revision of the plugin need have given: what
 // the plugin is asked about inputs goes to the revision that it names.
@@ -121,14 +127,23 @@ func answeredBy(fresh *pluginhost.Description) *description {
 	return d
 }
 
-// PutInForce makes a described revision the one that workflows are checked against and that
+// Name is that of the plugin.
+func (r *PluginRevision) Name() string { return r.description.Name }
+
+// PutInForce makes described revisions, each of another plugin, those that workflows are checked against and that
 // new runs are accepted with.
-func (p *Workspace) PutInForce(fresh *PluginRevision) error {
-	if err := p.host.PutInForce(fresh.description.Name, fresh.Digest); err != nil {
+func (p *Workspace) PutInForce(fresh ...*PluginRevision) error {
+	digests := map[string]string{}
+	for _, revision := range fresh {
+		digests[revision.description.Name] = revision.Digest
+	}
+	if err := p.host.PutAllInForce(digests); err != nil {
 		return err
 	}
 	p.mu.Lock()
-	p.descriptions[fresh.description.Name] = answeredBy(fresh.description)
+	for _, revision := range fresh {
+		p.descriptions[revision.description.Name] = answeredBy(revision.description)
+	}
 	p.mu.Unlock()
 	p.plans.forget()
 	return nil

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"time"
@@ -12,6 +13,7 @@ import (
 )
 
 type shape struct {
+	Name    string   `json:"name"` // "" = shaped
 	Version string   `json:"version"`
 	Config  string   `json:"config"` // "" or region
 	Env     []string `json:"env"`
@@ -78,5 +80,5 @@ func main() {
 	if s.Config == "region" {
 		made = parts[regional](s)
 	}
-	sdk.New("shaped", s.Version, "Is as shape.json says", made...).Serve()
+	sdk.New(cmp.Or(s.Name, "shaped"), s.Version, "Is as shape.json says", made...).Serve()
 }
