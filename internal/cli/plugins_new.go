@@ -99,7 +99,7 @@ func checkNewPlugin(name string, given pluginNew) error {
 	case name == "core" || slices.Contains(bundledNames(), name):
 		return usageError(fmt.Errorf("%s is a plugin of flowrun itself", name), "choose another name: `uses` would mean the one that flowrun brings")
 	case given.lang != plugintemplate.Go && given.lang != plugintemplate.Python:
-		return usageError(fmt.Errorf("--lang %q is none of %s and %s", given.lang, plugintemplate.Go, plugintemplate.Python), "docs/plugins tells how a plugin is written in another language")
+		return usageError(fmt.Errorf("--lang %q is none of %s and %s", given.lang, plugintemplate.Go, plugintemplate.Python), "for another language, proto/flowrun/plugin/v1/README.md has all that a plugin says and is told")
 	case given.lang != plugintemplate.Go && given.module+given.sdk != "":
 		return usageError(errors.New("--module and --sdk are for a plugin in Go"), "")
 	case given.module != "":
