@@ -283,7 +283,7 @@ func (d *decider) payload(t *schema.Type) (json.RawMessage, error) {
 		field, ok := t.Field(name)
 		switch {
 		case ok:
-		case t.Kind == schema.Any:
+		case !t.Known():
 			field = &schema.Type{}
 		case t.Additional != nil:
 			field = t.Additional

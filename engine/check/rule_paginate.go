@@ -69,7 +69,7 @@ func itemType(output *schema.Type, name string) (*schema.Type, bool) {
 	if name != "" {
 		t, ok := output.Field(name)
 		switch {
-		case output.Kind == schema.Any || ok && t.Kind == schema.Any:
+		case !output.Known() || ok && !t.Known():
 			return unknown, true
 		case !ok || t.Kind != schema.List:
 			return nil, false

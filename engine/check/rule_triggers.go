@@ -280,7 +280,7 @@ func (c *checker) suppliedType() *schema.Type {
 	case written && c.plan.Inputs == nil:
 		var fields []schema.Field
 		for _, f := range c.inputs.Fields {
-			f.Required = f.Required && f.Type.Kind != schema.Any
+			f.Required = f.Required && f.Type.Known()
 			fields = append(fields, f)
 		}
 		return schema.ObjectOf(fields...)

@@ -246,9 +246,10 @@ func (v *valuer) mixed(node *spec.Node, text *text, t *schema.Type) value {
 
 func (v *valuer) list(node *spec.Node, t *schema.Type, pointer string, in bool) value {
 	var elem *schema.Type
+	t = t.Shaped(schema.List)
 	switch {
 	case t == nil:
-	case t.Kind == schema.Any:
+	case !t.Known():
 		elem = schema.Of(schema.Any)
 	case t.Kind == schema.List:
 		elem = t.Element()
@@ -309,7 +310,8 @@ func folded(out value, parts []plan.Value) value {
 }
 
 func (v *valuer) object(node *spec.Node, t *schema.Type, pointer string, in bool) value {
-	if t != nil && t.Kind != schema.Any && t.Kind != schema.Object {
+	t = t.Shaped(schema.Object)
+	if t != nil && t.Known() && t.Kind != schema.Object {
 		v.problem(node.Pos, CodeLiteral, "expects %s, got an object", t.Article())
 		return anyValue()
 	}

@@ -11,7 +11,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
+
+	"github.com/flowrun/flowrun/engine/schema"
 )
 
 // Options are what a test takes from its surroundings. Command, Entropy, Now and Dir are
@@ -76,6 +79,8 @@ type Report struct {
 	Failed  int      `json:"failed"`
 	Skipped int      `json:"skipped"`
 	Results []Result `json:"cases"`
+	// Ignored are the words of its schemas that exclude values and are not read.
+	Ignored []string `json:"ignored_words,omitempty"`
 }
 
 // skip says why a case has no occasion.
@@ -125,7 +130,18 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		}
 		report.add(k.try(ctx, c))
 	}
+	report.Ignored = k.ignored()
 	return report, nil
+}
+
+// ignored are the words of the plugin's schemas that exclude values and are not read.
+func (k *kit) ignored() []string {
+	words := schema.Ignored(k.described.GetConfigSchema())
+	for _, a := range k.actions {
+		words = slices.Concat(words, schema.Ignored(a.GetInputSchema()), schema.Ignored(a.GetOutputSchema()))
+	}
+	slices.Sort(words)
+	return slices.Compact(words)
 }
 
 func (r *Report) add(result Result) {

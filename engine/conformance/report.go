@@ -30,6 +30,9 @@ func (r *Report) WriteText(w io.Writer) error {
 			}
 		}
 	}
+	if len(r.Ignored) > 0 {
+		fmt.Fprintf(&b, "\nnote: its schemas say `%s`, which flowrun does not read: what it excludes is not noticed\n", strings.Join(r.Ignored, "`, `"))
+	}
 	name := strings.TrimSpace(r.Plugin + " " + r.Version)
 	if name == "" {
 		name = "the plugin"

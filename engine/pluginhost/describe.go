@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"sync"
 
 	"github.com/flowrun/flowrun/engine/diag"
@@ -71,7 +72,27 @@ func (u *unit) describe(ctx context.Context) (*contract, error) {
 	if !u.isAttached() {
 		u.remember(exe, d)
 	}
+	u.tellIgnored(d)
 	return u.keep(c), nil
+}
+
+// tellIgnored says which words of the plugin's schemas are not read: once, since a
+// description that is known is not asked for again.
+func (u *unit) tellIgnored(d *Description) {
+	words := schema.Ignored(d.ConfigSchema)
+	for _, action := range d.Actions {
+		words = slices.Concat(words, schema.Ignored(action.Input), schema.Ignored(action.Output))
+	}
+	if len(words) == 0 {
+		return
+	}
+	slices.Sort(words)
+	words = slices.Compact(words)
+	if tell := u.host.options.Ignored; tell != nil {
+		tell(u.source.Name, words)
+		return
+	}
+	u.host.options.Log.Warn("words of the plugin's schemas are not read: what they exclude is not noticed", "plugin", u.source.Name, "words", words)
 }
 
 func (u *unit) wrongDescription(err error) *PluginError {

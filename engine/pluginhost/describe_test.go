@@ -42,6 +42,26 @@ func TestDescriptionIsKeptByDigest(t *testing.T) {
 	}
 }
 
+func TestIssue15_2_IgnoredWordsAreToldOnce(t *testing.T) {
+	var told []string
+	hear := func(o *Options) {
+		o.Ignored = func(plugin string, words []string) { told = append(told, plugin+": "+strings.Join(words, " ")) }
+	}
+	first := newWorld(t, "ignored", hear)
+	again := newWorld(t, "ignored", func(o *Options) {
+		hear(o)
+		o.StateDir = first.host.options.StateDir
+	})
+	for _, w := range []*world{first, first, again} {
+		if _, err := w.host.Describe(context.Background(), "evil"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if strings.Join(told, ", ") != "evil: multipleOf not" {
+		t.Errorf("told: %q", told)
+	}
+}
+
 func TestWrongDescriptionsAreRefused(t *testing.T) {
 	for mode, want := range map[string]string{
 		"other-name":   `its name is "good", not "evil"`,

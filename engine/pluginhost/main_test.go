@@ -190,6 +190,8 @@ func (s *evilServer) Describe(context.Context, *pluginv1.DescribeRequest) (*plug
 		response.Name = "good"
 	case "twin":
 		response.Actions = append(response.Actions, first)
+	case "ignored":
+		first.OutputSchema = []byte(`{"type":"object","properties":{"text":{"type":"string"},"n":{"not":{"const":1},"multipleOf":2}}}`)
 	case "no-effect":
 		first.Effect = pluginv1.Effect_EFFECT_UNSPECIFIED
 	case "bad-schema":

@@ -77,6 +77,10 @@ type Options struct {
 	Redactor Redactor     // nil = nothing is masked
 	Opaque   Opaque       // nil = a plugin's own bytes are kept as they are
 
+	// Ignored hears of a plugin that has described itself for the first time, and of the
+	// words of JSON Schema in it that exclude values and are not read. nil = nobody does.
+	Ignored func(plugin string, words []string)
+
 	// Learn tells the Redactor the secrets of a plugin's connections before a process of
 	// it starts: what it has kept of them it may tell before one is opened. nil = nothing.
 	Learn func(ctx context.Context, plugin string)

@@ -29,13 +29,19 @@ func (t *Type) check(data []byte, c coercion) error {
 
 // parts checks a valid JSON value part by part.
 func (c *coercion) parts(t *Type, data []byte) error {
+	switch data[0] {
+	case '[':
+		t = t.Shaped(List)
+	case '{':
+		t = t.Shaped(Object)
+	}
 	plain := len(data) > checkWhole && len(c.path) <= maxDepth && !t.Secret && c.inSecret == 0 && t.Enum == nil
 	switch {
 	case plain && data[0] == '[' && t.Kind == List:
 		return c.listParts(t, data)
-	case plain && data[0] == '[' && t.Kind == Any:
+	case plain && data[0] == '[' && !t.Known():
 		return c.listParts(&Type{Kind: List}, data)
-	case plain && data[0] == '{' && (t.Kind == Object || t.Kind == Any):
+	case plain && data[0] == '{' && (t.Kind == Object || !t.Known()):
 		if t.Kind == Any {
 			t = &Type{Kind: Object, Additional: &Type{}}
 		}

@@ -99,6 +99,9 @@ func (c *coercion) clearSecret(t *Type, v any) (any, bool, error) {
 func (c *coercion) kind(t *Type, v any) (any, bool, error) {
 	switch t.Kind {
 	case Any:
+		if t.Alternatives != nil {
+			return c.alternative(t, v)
+		}
 		return c.any(v)
 	case Bool:
 		if b, ok := v.(bool); ok {

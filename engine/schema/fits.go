@@ -50,15 +50,34 @@ func (f *fitting) fits(t, into *Type) *Misfit {
 	case t.Nullable && !into.AcceptsNull():
 		return f.misfit(diag.Say("give a value for that case with `??`, such as `x ?? "+exampleOf(into)+"`"),
 			"expects %s, but this may be null", into.Article())
-	case t.Kind == Null, into.Kind == Any:
+	case t.Kind == Null, !into.Known():
 		return nil
 	}
 	for _, alternative := range t.Each() {
-		if m := f.kinds(alternative, into); m != nil {
+		if m := f.oneOf(alternative, into); m != nil {
 			return m
 		}
 	}
 	return nil
+}
+
+// oneOf holds a type of one kind against what is expected: one of its types must take it.
+// Where one has its kind, what is wrong is told of that.
+func (f *fitting) oneOf(t, into *Type) *Misfit {
+	var told *Misfit
+	for _, one := range into.Each() {
+		m := f.kinds(t, one)
+		if m == nil {
+			return nil
+		}
+		if told == nil && (t.Kind == one.Kind || into.Alternatives == nil) {
+			told = m
+		}
+	}
+	if told == nil {
+		told = f.misfit(diag.Hint{}, "expects %s, got %s", into.Article(), t.Article())
+	}
+	return told
 }
 
 func (f *fitting) secretsAround(into *Type) bool { return into.Secret || f.inSecret > 0 }
@@ -70,7 +89,7 @@ func (f *fitting) secrets(t, into *Type) *Misfit {
 		return f.misfit(diag.Say("write ${{ secrets.NAME }} as the whole value"), "expects a secret, got %s", t.Article())
 	case t.Secret && !into.Secret && f.inSecret == 0:
 		return f.misfit(diag.Say(hint), "a secret can't stand here")
-	case !t.Secret && into.Kind == Any && !into.Secret && f.inSecret == 0 && t.HasSecret():
+	case !t.Secret && !into.Known() && !into.Secret && f.inSecret == 0 && t.HasSecret():
 		return f.misfit(diag.Say(hint), "this %s has a secret in it, which can't stand here", t.baseName())
 	}
 	return nil

@@ -16,8 +16,9 @@ const maxTypes = 20_000
 // FromJSON reads the part of JSON Schema 2020-12 that the language uses: type,
 // enum, const, format date-time and duration, bounds, pattern, properties,
 // required, additionalProperties, items, nullable, writeOnly, description,
-// default, and $ref into the document itself. Words beyond these are ignored;
-// what can't be expressed as a Type reads as any value. An object without
+// default, anyOf, oneOf, allOf, and $ref into the document itself. Words beyond these
+// are ignored (Ignored tells them); what can't be expressed as a Type reads as a wider
+// one: any value, or what the choices of anyOf and oneOf have in common. An object without
 // properties takes any names; one with properties takes only those unless
 // additionalProperties says otherwise, and is open: a value that somebody else made
 // may have others all the same. `additionalProperties: false` excludes them.
@@ -136,50 +137,6 @@ func memberName(quoted []byte) (name string, err error) {
 	return name, err
 }
 
-// readAlternatives handles anyOf and oneOf: one schema and null is that schema,
-// nullable; other choices are any value.
-func (r *reader) readAlternatives(o *ordered) (*Type, bool, error) {
-	for _, word := range []string{"anyOf", "oneOf"} {
-		raw, ok := o.values[word]
-		if !ok {
-			continue
-		}
-		var choices []json.RawMessage
-		if err := json.Unmarshal(raw, &choices); err != nil {
-			return nil, false, fmt.Errorf("%s: %w", word, err)
-		}
-		t := &Type{}
-		var rest []*Type
-		nullable := false
-		for _, choice := range choices {
-			one, err := r.raw(choice)
-			if err != nil {
-				return nil, false, err
-			}
-			if one.Kind == Null {
-				nullable = true
-				continue
-			}
-			rest = append(rest, one)
-		}
-		if len(rest) == 1 {
-			copied := *rest[0]
-			t = &copied
-			t.Nullable = t.Nullable || nullable && t.Kind != Any
-		}
-		doc := t.Doc
-		if err := r.readWords(t, o); err != nil {
-			return nil, false, err
-		}
-		if t.Doc == "" {
-			t.Doc = doc
-		}
-		t.Nullable = t.Nullable || nullable && t.Kind != Any
-		return t, true, nil
-	}
-	return nil, false, nil
-}
-
 // readWords reads the words that stand beside any type.
 func (r *reader) readWords(t *Type, o *ordered) error {
 	var nullable, writeOnly bool
@@ -205,34 +162,33 @@ func (r *reader) readKind(t *Type, o *ordered) error {
 	if err != nil {
 		return err
 	}
-	for i, name := range names {
+	var kinds []Kind
+	for _, name := range names {
 		kind, ok := kindNames()[name]
 		switch {
 		case !ok:
 			return fmt.Errorf("type %s is unknown", duration.Quote(name))
 		case kind == Null && len(names) > 1:
 			t.Nullable = true
-			continue
-		case t.Kind == Any && !hasOther(names[:i]):
-			t.Kind = kind
-		case t.Kind == Int && kind == Number || t.Kind == Number && kind == Int:
-			t.Kind = Number
-		default: // several types
-			t.Kind = Any
-			return nil
+		case kind == Int && slices.Contains(kinds, Number), slices.Contains(kinds, kind):
+		case kind == Number && slices.Contains(kinds, Int):
+			kinds[slices.Index(kinds, Int)] = Number
+		default:
+			kinds = append(kinds, kind)
 		}
 	}
-	if len(names) == 0 {
+	switch len(kinds) {
+	case 0:
 		t.Kind = impliedKind(o)
+	case 1:
+		t.Kind = kinds[0]
+	default:
+		return r.readSeveral(t, o, kinds)
 	}
 	if t.Kind == String {
 		t.Kind = formatKind(o)
 	}
 	return nil
-}
-
-func hasOther(names []string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { return name != "null" })
 }
 
 func kindNames() map[string]Kind {

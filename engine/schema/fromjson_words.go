@@ -78,6 +78,9 @@ func (r *reader) readAdditional(t *Type, o *ordered, declared bool) error {
 }
 
 func (r *reader) readBounds(t *Type, o *ordered) error {
+	if t.Alternatives != nil {
+		return nil // each has its own
+	}
 	for _, word := range []struct {
 		name string
 		into **float64
@@ -159,6 +162,9 @@ func (r *reader) readEnum(t *Type, o *ordered) error {
 		}
 	} else {
 		return nil
+	}
+	if t.Alternatives != nil {
+		return t.enumOfSeveral(values)
 	}
 	if t.Kind == Any {
 		t.Kind = commonKind(values)

@@ -42,6 +42,9 @@ func anyOf(known, other *Type) *Type {
 	if other.HasSecret() && !known.Secret {
 		return &Type{Secret: true}
 	}
+	if known.Enum != nil { // the values of one of the two
+		return &Type{Nullable: known.Nullable, Secret: known.Secret}
+	}
 	return known
 }
 

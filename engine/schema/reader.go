@@ -57,9 +57,6 @@ func (r *reader) read(o *ordered) (*Type, error) {
 	if ref, ok := o.values["$ref"]; ok {
 		return r.follow(ref, o)
 	}
-	if t, ok, err := r.readAlternatives(o); ok || err != nil {
-		return t, err
-	}
 	t := &Type{}
 	for _, read := range []func(*Type, *ordered) error{
 		r.readWords, r.readKind, r.readParts, r.readBounds, r.readEnum,
@@ -69,6 +66,18 @@ func (r *reader) read(o *ordered) (*Type, error) {
 		}
 	}
 	t.indexFields()
+	for _, word := range []string{"anyOf", "oneOf"} {
+		if raw, ok := o.values[word]; ok {
+			union, err := r.readUnion(word, raw)
+			if err != nil {
+				return nil, err
+			}
+			t = both(t, union)
+		}
+	}
+	if raw, ok := o.values["allOf"]; ok {
+		return r.readAll(t, raw)
+	}
 	return t, nil
 }
 

@@ -36,6 +36,9 @@ func (t *Type) scalarJSON(text string, plain bool) (json.RawMessage, error) {
 	if plain && isNullText(text) {
 		return t.nullScalar(text)
 	}
+	if t.Alternatives != nil {
+		return t.scalarOf(text, plain)
+	}
 	switch t.Kind {
 	case String, Time, Duration:
 		return Encode(text)

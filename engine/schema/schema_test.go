@@ -13,10 +13,10 @@ func TestFromJSONNamesTypesForPeople(t *testing.T) {
 	for schema, want := range map[string]string{
 		`{}`: "any value", `true`: "any value", `{"type":"null"}`: "null", `{"type":"boolean"}`: "boolean", `{"type":"integer"}`: "integer", `{"type":"number"}`: "number", `{"type":"string"}`: "text",
 		`{"type":"string","format":"date-time"}`: "time", `{"type":"string","format":"duration"}`: "duration", `{"type":"string","format":"uuid"}`: "text",
-		`{"type":["string","null"]}`: "text or null", `{"type":["null","integer"]}`: "integer or null", `{"type":["integer","number"]}`: "number", `{"type":["string","integer"]}`: "any value", `{"type":["string","integer","null"]}`: "any value",
+		`{"type":["string","null"]}`: "text or null", `{"type":["null","integer"]}`: "integer or null", `{"type":["integer","number"]}`: "number", `{"type":["string","integer"]}`: "text or an integer", `{"type":["string","integer","null"]}`: "text or an integer or null",
 		`{"type":"integer","nullable":true}`: "integer or null", `{"type":"array"}`: "list", `{"type":"array","items":{"type":"string"}}`: "list of text", `{"type":"array","items":{"type":"array","items":{"type":"integer"}}}`: "list of lists of integers",
 		`{"items":{"type":"integer"}}`: "list of integers", `{"properties":{"a":{}}}`: "object", `{"type":"object"}`: "object", `{"enum":["a","b"]}`: "text", `{"enum":[1,2,null]}`: "integer or null", `{"const":true}`: "boolean", `{"enum":["a",1]}`: "any value",
-		`{"anyOf":[{"type":"string"},{"type":"null"}]}`: "text or null", `{"oneOf":[{"type":"null"},{"type":"array","items":{"type":"integer"}}]}`: "list of integers or null", `{"anyOf":[{"type":"string"},{"type":"integer"}]}`: "any value",
+		`{"anyOf":[{"type":"string"},{"type":"null"}]}`: "text or null", `{"oneOf":[{"type":"null"},{"type":"array","items":{"type":"integer"}}]}`: "list of integers or null", `{"anyOf":[{"type":"string"},{"type":"integer"}]}`: "text or an integer",
 		`{"type":"string","writeOnly":true}`: "secret", `{"$ref":"#/$defs/x","$defs":{"x":{"type":"integer"}}}`: "integer", `{"$ref":"#/$defs/x","nullable":true,"$defs":{"x":{"type":"integer"}}}`: "integer or null",
 		`{"type":"array","items":{"$ref":"#"}}`: "list of lists", `{"type":"integer","multipleOf":3,"x-unknown":[]}`: "integer",
 	} {

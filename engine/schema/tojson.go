@@ -71,6 +71,8 @@ func (t *Type) writeKind(w *schemaWriter) {
 		w.raw("type", `["`+name+`","null"]`)
 	case ok:
 		w.text("type", name)
+	case t.Alternatives != nil:
+		t.writeAlternatives(w)
 	case t.Nullable:
 		w.raw("nullable", "true")
 	}
@@ -80,6 +82,22 @@ func (t *Type) writeKind(w *schemaWriter) {
 	case Duration:
 		w.text("format", "duration")
 	}
+}
+
+// writeAlternatives writes one of several types, null among them.
+func (t *Type) writeAlternatives(w *schemaWriter) {
+	w.name("anyOf")
+	w.b.WriteByte('[')
+	for i, one := range t.Alternatives {
+		if i > 0 {
+			w.b.WriteByte(',')
+		}
+		one.writeSchema(w.b)
+	}
+	if t.Nullable {
+		w.b.WriteString(`,{"type":"null"}`)
+	}
+	w.b.WriteByte(']')
 }
 
 func (t *Type) writeEnum(w *schemaWriter) {

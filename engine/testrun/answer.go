@@ -250,7 +250,7 @@ func (b *binder) pageOf(node *spec.Node, info *stepInfo, fields map[string]json.
 	out.WriteByte('{')
 	for _, f := range info.output.Fields {
 		raw, given := fields[f.Name]
-		if !given && f.Required && f.Type.Kind == schema.Any && f.Type.Alternatives == nil {
+		if !given && f.Required && !f.Type.Known() {
 			raw, given = json.RawMessage("null"), true // nothing is known of it
 		}
 		if !given {

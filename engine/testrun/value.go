@@ -54,14 +54,14 @@ func (c converter) value(node *spec.Node, t *schema.Type) json.RawMessage {
 		return nil
 	case t.Secret && !(node.IsNull() && t.AcceptsNull()):
 		return secretOf(node)
-	case t.Kind == schema.Any:
+	case !t.Known():
 		return node.JSON()
 	}
 	switch node.Kind {
 	case spec.Mapping:
-		return c.object(node, t)
+		return c.object(node, t.Shaped(schema.Object))
 	case spec.Sequence:
-		return c.list(node, t)
+		return c.list(node, t.Shaped(schema.List))
 	}
 	raw, err := t.FromScalar(node.Text, node.IsPlain())
 	if err != nil {

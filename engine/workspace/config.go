@@ -41,6 +41,9 @@ type Config struct {
 	Entropy        io.Reader
 	Log            *slog.Logger
 	AllowNetworkFS bool
+	// Ignored hears, once for each executable of a plugin, which words of its schemas
+	// exclude values and are not read. nil = nobody does.
+	Ignored func(plugin string, words []string)
 	// ControlGroup is the folder of this process's own control group (OwnControlGroup).
 	// Where it was handed to this process (systemd: Delegate=), the process moves into a
 	// group below it, and each plugin gets one of its own. "" = they get none.

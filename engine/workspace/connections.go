@@ -138,6 +138,7 @@ func (c configConverter) convert(node *spec.Node, t *schema.Type) any {
 		return c.object(node, t)
 	case spec.Sequence:
 		inside := c.inside(t)
+		t = t.Shaped(schema.List)
 		values := make([]any, len(node.Items))
 		for i, item := range node.Items {
 			values[i] = inside.convert(item, t.Element())
@@ -151,12 +152,12 @@ func (c configConverter) convert(node *spec.Node, t *schema.Type) any {
 // is. Texts are held against the schema when they are converted.
 func (c configConverter) hasShape(node *spec.Node, t *schema.Type) bool {
 	switch {
-	case t == nil || t.Kind == schema.Any:
+	case t == nil || !t.Known():
 		return true
 	case node.Kind == spec.Mapping:
-		return t.Kind == schema.Object
+		return t.Shaped(schema.Object).Kind == schema.Object
 	case node.Kind == spec.Sequence:
-		return t.Kind == schema.List
+		return t.Shaped(schema.List).Kind == schema.List
 	}
 	return true
 }
@@ -170,6 +171,7 @@ func (c configConverter) inside(t *schema.Type) configConverter {
 
 func (c configConverter) object(node *spec.Node, t *schema.Type) any {
 	inside := c.inside(t)
+	t = t.Shaped(schema.Object)
 	values := map[string]any{}
 	for _, pair := range node.Pairs {
 		var fieldType *schema.Type
@@ -188,7 +190,7 @@ func (c configConverter) object(node *spec.Node, t *schema.Type) any {
 
 func (c configConverter) scalar(node *spec.Node, t *schema.Type) any {
 	if name, ok := project.SecretName(node.Text); ok {
-		if t != nil && t.Kind != schema.Any && !t.Secret && !c.secret {
+		if t != nil && t.Known() && !t.Secret && !c.secret {
 			c.problems.Errorf(node.Pos, project.CodeSecretHere, "connection `%s`: this setting is not secret, so it takes no secret", c.connection)
 		}
 		return map[string]string{"$secret": name}

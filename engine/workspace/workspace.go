@@ -109,6 +109,7 @@ func Load(_ context.Context, config Config) (*Workspace, error) {
 		Now:      config.Now,
 		Entropy:  config.Entropy,
 		Log:      config.Log,
+		Ignored:  config.Ignored,
 		Version:  config.Version,
 		State:    p.services,
 		Tokens:   p.services,

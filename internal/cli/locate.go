@@ -116,8 +116,14 @@ func (a *app) engineConfig(at place) workspace.Config {
 		Attach: a.attached, AttachTimeouts: a.attachTimeouts,
 		Lock: lock, StateDir: at.stateDir, ProjectFile: at.projectFile, Dir: at.root, WorkDir: a.sys.Dir, Environ: a.sys.Environ,
 		Executable: a.sys.Executable, Bundled: bundledNames(), Version: a.sys.Version, Sandbox: a.engineSandbox(at),
-		Now: a.sys.Now, Entropy: a.sys.Entropy, Log: a.logger(), ControlGroup: controlGroup, AllowNetworkFS: a.boolSetting("allow_network_fs"), AcceptRollback: a.flags.acceptRollback,
+		Now: a.sys.Now, Entropy: a.sys.Entropy, Log: a.logger(), Ignored: a.noteIgnored, ControlGroup: controlGroup, AllowNetworkFS: a.boolSetting("allow_network_fs"), AcceptRollback: a.flags.acceptRollback,
 	}
+}
+
+// noteIgnored says of a plugin that is described for the first time which words of its
+// schemas are not read.
+func (a *app) noteIgnored(plugin string, words []string) {
+	a.note("the schemas of plugin %s say `%s`, which is not read: what it excludes is not noticed", plugin, strings.Join(words, "`, `"))
 }
 
 // logger writes what the engine says of itself to stderr when FLOWRUN_LOG names

@@ -57,7 +57,7 @@ func (d draws) schemaOf(depth int) object {
 	case "any":
 		return object{}
 	case "choice":
-		return object{"anyOf": []any{object{"type": "string"}, object{"type": "integer"}}}
+		return d.choice(depth)
 	default:
 		s["type"] = kind
 	}
@@ -68,6 +68,22 @@ func (d draws) schemaOf(depth int) object {
 		}
 	}
 	return s
+}
+
+// choice is of one of several kinds, or of all that several schemas say.
+func (d draws) choice(depth int) object {
+	switch d.IntN(5) {
+	case 0:
+		return object{"anyOf": []any{object{"type": "string"}, object{"type": "integer"}}}
+	case 1:
+		return object{"type": []any{"string", pick(d, "integer", "boolean", "array"), pick(d, "null", "number")}, "items": d.schemaOf(max(0, depth-1))}
+	case 2:
+		return object{"oneOf": []any{d.objectSchema(depth - 1), d.objectSchema(depth - 1)}}
+	case 3:
+		return object{"anyOf": []any{d.objectSchema(depth - 1), object{"type": "string", "format": "date-time"}, object{"type": "null"}}}
+	default:
+		return object{"allOf": []any{d.objectSchema(depth - 1), d.objectSchema(depth - 1)}}
+	}
 }
 
 func (d draws) objectSchema(depth int) object {
