@@ -382,3 +382,24 @@ func TestIssue15_Manifest(t *testing.T) {
 		t.Errorf("a platform that it does not run on: %v", err)
 	}
 }
+
+// TestIssue15_WhatAPluginNamesLiesBesideItsProgram: in a tree with a program for each
+// platform the simulator is that of the platform, too.
+func TestIssue15_WhatAPluginNamesLiesBesideItsProgram(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]string{
+		"[./words]":               ".",
+		"[./bin/words, --quiet]":  "bin",
+		"[python3, lib/main.py]":  ".",
+		"{linux/amd64: [./a/w]}":  "a",
+		"{darwin/arm64: [./a/w]}": ".",
+	} {
+		manifest, err := plugintree.ParseManifest([]byte("name: words\nversion: 1.0.0\ncommand: " + command + "\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := manifest.ProgramFolder("linux/amd64"); got != want {
+			t.Errorf("%s: %s, want %s", command, got, want)
+		}
+	}
+}
