@@ -100,8 +100,14 @@ func (r *revised) serve() {
 // await returns the next line of the server's log that holds all the texts.
 func (r *revised) await(texts ...string) string {
 	r.t.Helper()
+	return r.awaitFor(2*time.Minute, texts...)
+}
+
+// awaitFor is await for what a fault would keep from coming.
+func (r *revised) awaitFor(most time.Duration, texts ...string) string {
+	r.t.Helper()
 	var seen []string
-	late := time.After(2 * time.Minute)
+	late := time.After(most)
 	for {
 		select {
 		case line, more := <-r.lines:
@@ -257,7 +263,9 @@ func TestIssue15_Revisions(t *testing.T) {
 	r.inForce("2.0.0", "")
 
 	r.rebuild("3.0.0", "who")
-	r.await("WARN", "plugin is not in force", "once.yaml:6:12", "greeter", "3.0.0")
+	if line := r.await("plugin", "greeter", "3.0.0"); !strings.Contains(line, "plugin is not in force") || !strings.Contains(line, "WARN") || !strings.Contains(line, "once.yaml:6:12") {
+		t.Fatalf("the revision that breaks workflows: %s", line)
+	}
 	r.await("plugin is not in force", "twice.yaml:6:12")
 	r.runOnce("2.0.0")
 	r.inForce("2.0.0", "3.0.0")

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/flowrun/flowrun/internal/testbuild"
 )
@@ -105,8 +106,8 @@ func TestIssue15_RevisionsThatFitTogether(t *testing.T) {
 	r.want("giver 1.0.0 waiting, taker 1.0.0")
 	r.flowrun(0, "run", "flow.yaml")
 	r.shape("taker", "2.0.0", "integer")
-	r.await("plugin changed", "2.0.0")
-	r.await("plugin changed", "2.0.0")
+	r.awaitFor(20*time.Second, "plugin changed", "2.0.0")
+	r.awaitFor(20*time.Second, "plugin changed", "2.0.0")
 	r.want("giver 2.0.0, taker 2.0.0")
 
 	// A file of the folder is enough, and a taker that takes both lets the giver that waits in.
@@ -114,6 +115,6 @@ func TestIssue15_RevisionsThatFitTogether(t *testing.T) {
 	r.await("plugin is not in force", "giver", "flow.yaml:9")
 	r.shape("taker", "3.0.0", "")
 	r.await("plugin changed", "taker", "3.0.0")
-	r.await("plugin changed", "giver", "3.0.0")
+	r.awaitFor(20*time.Second, "plugin changed", "giver", "3.0.0")
 	r.want("giver 3.0.0, taker 3.0.0")
 }
