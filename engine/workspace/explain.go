@@ -41,12 +41,14 @@ type ActionDoc struct {
 
 // FieldDoc is one field of an action. Name is a path: "body.name", "rows[].host".
 type FieldDoc struct {
-	Name     string
-	Type     string
-	Required bool
-	Default  string // JSON; "" = none
-	Values   string // what an enum allows
-	Doc      string
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	Required bool   `json:"required"`
+	Secret   bool   `json:"secret,omitempty"`
+	Default  string `json:"default,omitempty"` // JSON; "" = none
+	Values   string `json:"values,omitempty"`  // what an enum allows
+	Bounds   string `json:"bounds,omitempty"`  // "1 to 100"
+	Doc      string `json:"doc,omitempty"`
 }
 
 // fieldDepth bounds how far the fields of fields are listed.
@@ -71,7 +73,7 @@ func fieldDocs(t *schema.Type, prefix string, depth int) []FieldDoc {
 		name := prefix + field.Name
 		docs = append(docs, FieldDoc{
 			Name: name, Type: field.Type.String(), Required: field.Required, Default: string(field.Type.Default),
-			Values: values(field.Type), Doc: field.Type.Doc,
+			Values: values(field.Type), Doc: field.Type.Doc, Secret: field.Type.Secret, Bounds: bounds(field.Type),
 		})
 		inner := field.Type
 		if inner.Kind == schema.List && inner.Elem != nil {

@@ -36,6 +36,13 @@ func (a *app) pluginsCommand() *cobra.Command {
 			RunE:    a.onProject(a.listActions),
 		}),
 		a.pluginNewCommand(),
+		withOutput(&cobra.Command{
+			Use: "docs [NAME]", Short: "Write the reference of a plugin, or of all", Args: rangeArgs(0, "NAME"),
+			Long: "Docs writes what a plugin says of itself as Markdown: the settings of its connections, its limits, and of each\n" +
+				"action inputs, outputs, effect, faults and examples. Nothing but the description is asked for.",
+			Example: "  flowrun plugins docs netinfo > netinfo.md\n  flowrun plugins docs netinfo -o json",
+			RunE:    a.onProject(a.pluginDocs),
+		}, "markdown", "json"),
 		a.pluginsTestCommand(),
 		a.pluginLogsCommand(),
 		a.pluginUpgradeCommand(),
