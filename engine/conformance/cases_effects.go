@@ -73,6 +73,8 @@ func effectCases() []testCase {
 	}
 }
 
+func isOnce(c *call) bool { return c.action.GetEffect() == pluginv1.Effect_EFFECT_ONCE }
+
 func isKeyed(c *call) bool { return c.action.GetEffect() == pluginv1.Effect_EFFECT_KEYED }
 
 // eachKeyed goes through the calls of keyed actions.
@@ -81,7 +83,7 @@ func (k *kit) eachKeyed(ctx context.Context, do func(*call) error) error {
 	if len(calls) == 0 {
 		for _, a := range k.actions {
 			if a.GetEffect() == pluginv1.Effect_EFFECT_KEYED {
-				return k.noCall("a keyed action")
+				return k.noCall("a keyed action", isKeyed)
 			}
 		}
 		return skip("no action of it is keyed")
@@ -253,9 +255,9 @@ func reconciles(ctx context.Context, k *kit) error {
 	if !tells {
 		return skip("it does not have the feature `reconcile`")
 	}
-	calls := k.working(func(c *call) bool { return c.action.GetEffect() == pluginv1.Effect_EFFECT_ONCE })
+	calls := k.working(isOnce)
 	if len(calls) == 0 {
-		return k.noCall("an action of effect once")
+		return k.noCall("an action of effect once", isOnce)
 	}
 	tried := 0
 	for _, c := range calls {

@@ -42,7 +42,7 @@ func executeCases() []testCase {
 					}
 				}
 				if tried == 0 {
-					return k.noCall("the plugin")
+					return k.noCall("the plugin", nil)
 				}
 				return nil
 			},
@@ -216,7 +216,7 @@ func completes(_ context.Context, k *kit) error {
 func (k *kit) eachOutput(do func(c *call, output []byte) error) error {
 	calls := k.working(nil)
 	if len(calls) == 0 {
-		return k.noCall("the plugin")
+		return k.noCall("the plugin", nil)
 	}
 	for _, c := range calls {
 		if err := do(c, c.first.completed.GetOutput().GetJson()); err != nil {
@@ -233,7 +233,7 @@ func (k *kit) oneCall(ctx context.Context, _ string, do func(p *process, c *call
 		calls = k.working(nil)
 	}
 	if len(calls) == 0 {
-		return k.noCall("the plugin")
+		return k.noCall("the plugin", nil)
 	}
 	p, err := k.connected(ctx)
 	if err != nil {

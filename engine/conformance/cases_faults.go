@@ -86,7 +86,7 @@ func (k *kit) withService(ctx context.Context, kind func(*call) bool, do func(p 
 	calls := k.seenCalls(kind)
 	if len(calls) == 0 {
 		if len(k.working(nil)) == 0 {
-			return k.noCall("the plugin")
+			return k.noCall("the plugin", nil)
 		}
 		return skip("no call of that kind sends a request that comes by the kit")
 	}

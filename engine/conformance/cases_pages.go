@@ -70,6 +70,8 @@ func pageCases() []testCase {
 	}
 }
 
+func isPaged(c *call) bool { return c.action.GetPaging() != nil }
+
 // pagedCase is a case of the readings that the plugin can do.
 func pagedCase(id, title, contract, change string, judge func(context.Context, *kit, *call, []page) error) testCase {
 	return testCase{
@@ -78,9 +80,9 @@ func pagedCase(id, title, contract, change string, judge func(context.Context, *
 			if !slices.ContainsFunc(k.actions, func(a *action) bool { return a.GetPaging() != nil }) {
 				return skip("no action of it has pages")
 			}
-			calls := k.working(func(c *call) bool { return c.action.GetPaging() != nil })
+			calls := k.working(isPaged)
 			if len(calls) == 0 {
-				return k.noCall("an action with pages")
+				return k.noCall("an action with pages", isPaged)
 			}
 			for _, c := range calls[:min(len(calls), 4)] {
 				pages, err := k.readPages(ctx, c)

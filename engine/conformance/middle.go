@@ -16,7 +16,7 @@ func (k *kit) inTheMiddle(ctx context.Context, do func(p *process, c *call, canc
 		if len(k.working(nil)) > 0 {
 			return skip("no call sends a request that comes by the kit: it can hold none in the middle")
 		}
-		return k.noCall("the plugin")
+		return k.noCall("the plugin", nil)
 	}
 	p, err := k.connected(ctx)
 	if err != nil {

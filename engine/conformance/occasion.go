@@ -294,13 +294,14 @@ func orEmpty(doc []byte) []byte {
 	return doc
 }
 
-// noCall is why a case that needs a call that works has no occasion.
-func (k *kit) noCall(which string) error {
-	if len(k.calls) == 0 {
+// noCall is why a case that needs a call of a kind that works has no occasion.
+func (k *kit) noCall(which string, kind func(*call) bool) error {
+	tried := slices.DeleteFunc(slices.Clone(k.calls), func(c *call) bool { return kind != nil && !kind(c) })
+	if len(tried) == 0 {
 		return skip("there is no call of " + which + " to try: give `calls` with --config, or examples in the manifest")
 	}
 	var ended []string
-	for _, c := range k.calls {
+	for _, c := range tried {
 		if c.first != nil && !c.first.ok() && len(ended) < 1 {
 			ended = append(ended, c.action.GetName()+" ended with "+c.first.String())
 		}
