@@ -1,6 +1,7 @@
 package plugintemplate_test
 
 import (
+	"go/format"
 	"os"
 	"regexp"
 	"slices"
@@ -57,6 +58,23 @@ func TestIssue15_NothingOfTheTemplatesIsLeft(t *testing.T) {
 	}
 	if ci := filesOf(t, plugintemplate.Options{Name: "notes", Language: plugintemplate.Python})[".github/workflows/ci.yml"].Content; !strings.Contains(ci, "gh release download --repo") {
 		t.Errorf("CI of a flowrun that is no release:\n%s", ci)
+	}
+}
+
+// TestIssue15_TheTemplatesAreFormatted, whatever the module is called: its imports have a
+// group of their own, so that flowrun needs no formatter of Go.
+func TestIssue15_TheTemplatesAreFormatted(t *testing.T) {
+	t.Parallel()
+	for _, module := range []string{"", "a.example/notes", "zzz.example/some/where/notes"} {
+		for path, f := range filesOf(t, plugintemplate.Options{Name: "my-notes_2", Language: plugintemplate.Go, Module: module, SDKVersion: "v1.2.3"}) {
+			if !strings.HasSuffix(path, ".go") {
+				continue
+			}
+			formatted, err := format.Source([]byte(f.Content))
+			if err != nil || string(formatted) != f.Content {
+				t.Errorf("%s of module %q is not formatted, %v", path, module, err)
+			}
+		}
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"go/format"
 	"path"
 	"regexp"
 	"slices"
@@ -102,13 +101,6 @@ func Files(o Options) ([]File, error) {
 			return nil, fmt.Errorf("read a template: %w", err)
 		}
 		content := put.Replace(string(text))
-		if path.Ext(f.path) == ".go" {
-			formatted, err := format.Source([]byte(content)) // a module's name has its place among the imports
-			if err != nil {
-				return nil, fmt.Errorf("format %s: %w", f.path, err)
-			}
-			content = string(formatted)
-		}
 		files = append(files, File{Path: f.path, Content: content, Executable: strings.HasPrefix(content, "#!")})
 	}
 	if o.Language == Python {

@@ -4,9 +4,10 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/flowrun/flowrun/internal/plugintemplate/golang/sim"
 	"github.com/flowrun/flowrun/sdk"
 	"github.com/flowrun/flowrun/sdk/sdktest"
+
+	"github.com/flowrun/flowrun/internal/plugintemplate/golang/sim"
 )
 
 // open runs the plugin in this process, against the simulated service.
