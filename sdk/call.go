@@ -32,17 +32,18 @@ type RunInfo struct {
 
 // core is the part of a call that does not depend on the config's type.
 type core struct {
-	ctx      context.Context
-	plugin   *Plugin
-	action   *action // nil in CheckConnection
-	conn     *connection
-	run      RunInfo
-	callID   string // the host's name of this call, "" = it gave none
-	services hostServices
-	now      func() time.Time
-	events   *eventStream
-	masks    masks       // what is never shown
-	wrote    atomic.Bool // a request that is no read was sent
+	ctx        context.Context
+	plugin     *Plugin
+	action     *action // nil in CheckConnection
+	conn       *connection
+	run        RunInfo
+	callID     string // the host's name of this call, "" = it gave none
+	hostSocket string // where the service of the host that makes the call is, "" = the process has one host
+	services   hostServices
+	now        func() time.Time
+	events     *eventStream
+	masks      masks       // what is never shown
+	wrote      atomic.Bool // a request that is no read was sent
 
 	credentials masks // the secrets of the connection, and its tokens
 

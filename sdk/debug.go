@@ -8,17 +8,14 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"sync"
 	"syscall"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
+	"connectrpc.com/connect"
 
 	"github.com/flowrun/flowrun/sdk/proto/handshake"
 )
@@ -48,7 +45,7 @@ func (p *Plugin) debug(out io.Writer) error {
 		return fmt.Errorf("write launch token: %w", err)
 	}
 	limit := messageLimit(os.Getenv(handshake.EnvMessageLimit))
-	server, err := NewServer(p, ServerOptions{Host: &callingHost{token: token}, MessageLimit: limit})
+	server, err := NewServer(p, ServerOptions{Host: &http.Client{Transport: &callingHost{token: token}}, MessageLimit: limit})
 	if err != nil {
 		return err
 	}
@@ -62,14 +59,14 @@ func (p *Plugin) debug(out io.Writer) error {
 		return fmt.Errorf("listen for flowrun: %w", err)
 	}
 	teeStderr(filepath.Join(folder, handshake.DebugStderr))
-	grpcServer := newGRPCServer(&guard{token: token}, limit, nil)
-	server.Register(grpcServer)
+	serving := newHTTPServer()
+	serving.Handler = guard(token, server.Handler())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	defer context.AfterFunc(ctx, grpcServer.Stop)()
+	defer context.AfterFunc(ctx, func() { _ = serving.Close() })()
 	fmt.Fprintf(out, "%s %s waits for flowrun (process %d):\n\n  flowrun run --attach %s=%s WORKFLOW\n\n", p.name, p.version, os.Getpid(), p.name, address)
 	fmt.Fprintf(out, "call and serve take --attach too. It goes on when flowrun has ended; Ctrl-C ends it.\n")
-	if err := grpcServer.Serve(listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+	if err := serving.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve flowrun: %w", err)
 	}
 	return nil
@@ -90,49 +87,33 @@ func debugFolder() (string, error) {
 	return "", errors.New("make a folder for the socket: the path of the temporary folder is too long")
 }
 
-// callingHost is the service of whichever flowrun makes the call that asks for it: each
-// says in the metadata of its calls where that is.
+// callingHost reaches the service of whichever flowrun makes the call that asks for it:
+// each says in the metadata of its calls where that is.
 type callingHost struct {
 	token string
 
 	mu    sync.Mutex
-	conns map[string]*grpc.ClientConn
+	hosts map[string]*http.Client // by socket
 }
 
-// Invoke asks the host of the call that ctx belongs to.
-func (h *callingHost) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	named := metadata.ValueFromIncomingContext(ctx, handshake.HostSocketKey)
-	if len(named) != 1 {
-		return status.Error(codes.Unimplemented, "the flowrun that is attached has no service for plugins")
+// RoundTrip asks the host of the call that the request belongs to.
+func (h *callingHost) RoundTrip(r *http.Request) (*http.Response, error) {
+	socket := r.Header.Get(handshake.HostSocketKey)
+	if socket == "" {
+		return nil, connect.NewError(connect.CodeUnimplemented, errors.New("the flowrun that is attached has no service for plugins"))
 	}
-	conn, err := h.at(named[0])
-	if err != nil {
-		return err
-	}
-	return conn.Invoke(ctx, method, args, reply, opts...)
+	return h.at(socket).Transport.RoundTrip(r)
 }
 
-// NewStream is not used: the host's calls are single ones.
-func (h *callingHost) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
-	return nil, status.Error(codes.Unimplemented, "the host has no streams")
-}
-
-func (h *callingHost) at(socket string) (*grpc.ClientConn, error) {
+func (h *callingHost) at(socket string) *http.Client {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if conn := h.conns[socket]; conn != nil {
-		return conn, nil
+	if host := h.hosts[socket]; host != nil {
+		return host
 	}
-	conn, err := grpc.NewClient("unix:"+socket,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(handshake.MaxMessageLimit)),
-		grpc.WithUnaryInterceptor(presentToken(h.token)))
-	if err != nil {
-		return nil, fmt.Errorf("dial the host's socket: %w", err)
+	if h.hosts == nil {
+		h.hosts = map[string]*http.Client{}
 	}
-	if h.conns == nil {
-		h.conns = map[string]*grpc.ClientConn{}
-	}
-	h.conns[socket] = conn
-	return conn, nil
+	h.hosts[socket] = hostAt(socket, h.token)
+	return h.hosts[socket]
 }

@@ -1,6 +1,12 @@
 package sdk
 
-import pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
+import (
+	"context"
 
-// Service is what Register adds to a gRPC server, for tests that call it without one.
-func (s *Server) Service() pluginv1.PluginServer { return s.service }
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
+)
+
+// Run makes one call without a network connection: its events go to send.
+func (s *Server) Run(ctx context.Context, request *pluginv1.ExecuteRequest, send func(*pluginv1.ExecuteEvent) error) error {
+	return s.service.run(ctx, request, send)
+}

@@ -4,52 +4,30 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"fmt"
-	"sync"
+	"errors"
+	"net"
+	"net/http"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
+	"connectrpc.com/connect"
 
 	"github.com/flowrun/flowrun/sdk/proto/handshake"
+	"github.com/flowrun/flowrun/sdk/proto/pluginv1/pluginv1connect"
 )
 
-// guard refuses calls without the launch token and tells when the first call
-// comes in. An empty token lets everything in: then nobody set one.
-type guard struct {
-	token string
-	first func()
-	once  sync.Once
-}
-
-func (g *guard) unary(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-	if err := g.check(ctx); err != nil {
-		return nil, err
+// guard refuses calls without the launch token. An empty token lets everything in: then
+// nobody set one.
+func guard(token string, next http.Handler) http.Handler {
+	if token == "" {
+		return next
 	}
-	return next(ctx, request)
-}
-
-func (g *guard) stream(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-	if err := g.check(stream.Context()); err != nil {
-		return err
-	}
-	return next(server, stream)
-}
-
-func (g *guard) check(ctx context.Context) error {
-	if g.first != nil {
-		g.once.Do(g.first)
-	}
-	if g.token == "" {
-		return nil
-	}
-	presented := metadata.ValueFromIncomingContext(ctx, handshake.LaunchTokenKey)
-	if len(presented) == 1 && sameToken(presented[0], g.token) {
-		return nil
-	}
-	return status.Error(codes.Unauthenticated, "the launch token is missing or wrong")
+	refusals := connect.NewErrorWriter()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if presented := r.Header.Values(handshake.LaunchTokenKey); len(presented) == 1 && sameToken(presented[0], token) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		_ = refusals.Write(w, r, connect.NewError(connect.CodeUnauthenticated, errors.New("the launch token is missing or wrong")))
+	})
 }
 
 // sameToken takes the same time whatever differs, length included.
@@ -58,29 +36,38 @@ func sameToken(a, b string) bool {
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// dialHost returns the host's own service, or nil when the host offers none.
-// The network connection is made at the first call.
-func dialHost(socket, token string) (grpc.ClientConnInterface, func(), error) {
-	if socket == "" {
-		return nil, func() {}, nil
+// hostAt is a client of the host's own service on a unix socket. The network connection
+// is made at the first call.
+func hostAt(socket, token string) *http.Client {
+	transport := &http.Transport{
+		Protocols: new(http.Protocols),
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
 	}
-	conn, err := grpc.NewClient("unix:"+socket,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(handshake.MaxMessageLimit)),
-		grpc.WithUnaryInterceptor(presentToken(token)),
-	)
-	if err != nil {
-		return nil, nil, fmt.Errorf("dial the host's socket: %w", err)
-	}
-	return conn, func() { _ = conn.Close() }, nil
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	return &http.Client{Transport: &presenter{token: token, next: transport}}
 }
 
-// presentToken sends the launch token with every call.
-func presentToken(token string) grpc.UnaryClientInterceptor {
-	return func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, next grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		if token != "" {
-			ctx = metadata.AppendToOutgoingContext(ctx, handshake.LaunchTokenKey, token)
-		}
-		return next(ctx, method, request, reply, conn, opts...)
+// presenter sends the launch token with every call.
+type presenter struct {
+	token string
+	next  http.RoundTripper
+}
+
+func (p *presenter) RoundTrip(r *http.Request) (*http.Response, error) {
+	if p.token != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set(handshake.LaunchTokenKey, p.token)
 	}
+	return p.next.RoundTrip(r)
+}
+
+// hostClient speaks gRPC with the host's service; nil = there is none.
+func hostClient(client *http.Client) pluginv1connect.HostClient {
+	if client == nil {
+		return nil
+	}
+	return pluginv1connect.NewHostClient(client, "http://host", connect.WithGRPC(),
+		connect.WithReadMaxBytes(handshake.MaxMessageLimit), connect.WithAcceptCompression("gzip", nil, nil))
 }

@@ -161,8 +161,8 @@ func TestNoHostServices(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	stream := &recorder{ctx: t.Context()}
-	if err := server.Service().Execute(&pluginv1.ExecuteRequest{Action: "token"}, stream); err != nil {
+	stream := &recorder{}
+	if err := server.Run(t.Context(), &pluginv1.ExecuteRequest{Action: "token"}, stream.send); err != nil {
 		t.Fatal(err)
 	}
 	failure := stream.events[0].GetFailed()

@@ -1,31 +1,27 @@
 package sdk_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
+	"connectrpc.com/connect"
 
 	"github.com/flowrun/flowrun/sdk"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
+	"github.com/flowrun/flowrun/sdk/proto/pluginv1/pluginv1connect"
 	"github.com/flowrun/flowrun/sdk/sdktest"
 )
 
-// recorder is a stream that keeps the events.
+// recorder keeps the events of a call.
 type recorder struct {
-	grpc.ServerStreamingServer[pluginv1.ExecuteEvent]
-	ctx    context.Context
 	events []*pluginv1.ExecuteEvent
 	broken bool
 }
 
-func (r *recorder) Context() context.Context { return r.ctx }
-
-func (r *recorder) Send(event *pluginv1.ExecuteEvent) error {
+func (r *recorder) send(event *pluginv1.ExecuteEvent) error {
 	r.events = append(r.events, event)
 	if r.broken {
 		return errors.New("the host is gone")
@@ -39,9 +35,9 @@ func TestBrokenStreamEndsTheCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	stream := &recorder{ctx: t.Context(), broken: true}
+	stream := &recorder{broken: true}
 	request := &pluginv1.ExecuteRequest{Action: "do", Input: &pluginv1.Value{Json: []byte(`{"what":"panic"}`)}}
-	if err := server.Service().Execute(request, stream); err == nil || len(stream.events) != 2 {
+	if err := server.Run(t.Context(), request, stream.send); err == nil || len(stream.events) != 2 {
 		t.Errorf("%v after %d events", err, len(stream.events))
 	}
 }
@@ -52,8 +48,8 @@ func TestMessageLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	stream := &recorder{ctx: t.Context()}
-	if err := server.Service().Execute(&pluginv1.ExecuteRequest{Action: "do", Input: &pluginv1.Value{Json: []byte(`{"what":"large"}`)}}, stream); err != nil {
+	stream := &recorder{}
+	if err := server.Run(t.Context(), &pluginv1.ExecuteRequest{Action: "do", Input: &pluginv1.Value{Json: []byte(`{"what":"large"}`)}}, stream.send); err != nil {
 		t.Fatal(err)
 	}
 	if completed := stream.events[0].GetCompleted(); len(completed.GetOutput().GetJson()) < 9<<20 {
@@ -102,10 +98,15 @@ func TestNewFindsMistakes(t *testing.T) {
 	}
 }
 
+// wire is a client of what the harness has no method for.
+func wire(p *sdktest.Plugin) pluginv1connect.PluginClient {
+	return pluginv1connect.NewPluginClient(p.Client(), "http://plugin", connect.WithGRPC())
+}
+
 // wireDescription is what a host gets.
 func wireDescription(t *testing.T, p *sdktest.Plugin) *pluginv1.DescribeResponse {
 	t.Helper()
-	described, err := pluginv1.NewPluginClient(p.Conn()).Describe(t.Context(), &pluginv1.DescribeRequest{})
+	described, err := wire(p).Describe(t.Context(), &pluginv1.DescribeRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,9 +2,9 @@ package sdk
 
 import (
 	"context"
+	"fmt"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
+	"connectrpc.com/connect"
 
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
@@ -17,7 +17,7 @@ func (s *service) Reconcile(ctx context.Context, request *pluginv1.ReconcileRequ
 		return &pluginv1.ReconcileResponse{Note: "the plugin cannot tell"}, nil
 	}
 	if err := a.ready(s.plugin); err != nil {
-		return nil, status.Errorf(codes.FailedPrecondition, "its author has to mend it: %v", err)
+		return nil, connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("its author has to mend it: %w", err))
 	}
 	c := s.newCore(ctx, a, request.GetRun())
 	c.checkpoint = request.GetCheckpoint()

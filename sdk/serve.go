@@ -1,16 +1,14 @@
 package sdk
 
 import (
-	"context"
 	"fmt"
 	"io"
+	"net"
 	"os"
+	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
-
-	"github.com/hashicorp/go-hclog"
-	goplugin "github.com/hashicorp/go-plugin"
-	"google.golang.org/grpc"
 
 	"github.com/flowrun/flowrun/sdk/proto/handshake"
 )
@@ -35,7 +33,7 @@ func (p *Plugin) Serve() {
 		}
 		return
 	}
-	if err := p.serve(os.Stdin, os.Stderr); err != nil {
+	if err := p.serve(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(exitUsage)
 	}
@@ -55,42 +53,61 @@ func (p *Plugin) explain(w io.Writer) {
 	}
 }
 
-// serve wires the plugin to go-plugin. stdin is the lifeline; stderr is the
-// real one, which go-plugin replaces.
-func (p *Plugin) serve(stdin io.Reader, stderr *os.File) error {
+// serve is the plugin's side of the handshake and of what follows it (README of the
+// protocol, "Start"). stdin is the lifeline, stdout takes the one line of the handshake.
+func (p *Plugin) serve(stdin io.Reader, stdout io.Writer) error {
 	go exitWithHost(stdin, os.Exit)
+	ignoreInterrupts()
 	token, err := launchToken(os.Getenv(handshake.EnvLaunchTokenFD), os.Getenv(handshake.EnvLaunchToken))
 	if err != nil {
 		return err
 	}
 	closeMemory()
-	host, closeHost, err := dialHost(os.Getenv(handshake.EnvHostSocket), token)
-	if err != nil {
-		return err
+	options := ServerOptions{MessageLimit: messageLimit(os.Getenv(handshake.EnvMessageLimit))}
+	if socket := os.Getenv(handshake.EnvHostSocket); socket != "" {
+		options.Host = hostAt(socket, token)
 	}
-	defer closeHost()
-	options := ServerOptions{Host: host, MessageLimit: messageLimit(os.Getenv(handshake.EnvMessageLimit))}
 	server, err := newServer(p, options)
 	if err != nil {
 		return err
 	}
 	defer server.Close()
-	guard := &guard{token: token, first: func() {
-		// go-plugin has put pipes in place of both; nobody may read them, and a
-		// plugin that prints would hang on a full one
-		os.Stdout, os.Stderr = stderr, stderr
-	}}
-	goplugin.Serve(&goplugin.ServeConfig{
-		HandshakeConfig: goplugin.HandshakeConfig{
-			ProtocolVersion:  handshake.ProtocolVersion,
-			MagicCookieKey:   handshake.MagicCookieKey,
-			MagicCookieValue: handshake.MagicCookieValue,
-		},
-		Plugins:    goplugin.PluginSet{handshake.PluginSet: &grpcPlugin{server: server}},
-		GRPCServer: func(more []grpc.ServerOption) *grpc.Server { return newGRPCServer(guard, options.MessageLimit, more) },
-		Logger:     hclog.NewNullLogger(),
-	})
-	return nil
+	listener, remove, err := listen(os.Getenv(handshake.EnvSocketDir))
+	if err != nil {
+		return err
+	}
+	defer remove()
+	if _, err := fmt.Fprintf(stdout, "%d|%d|unix|%s|grpc|\n", handshake.CoreProtocol, handshake.ProtocolVersion, listener.Addr()); err != nil {
+		return fmt.Errorf("tell the host where the plugin listens: %w", err)
+	}
+	os.Stdout = os.Stderr // nothing but the handshake belongs on stdout, which nobody may read any more
+	return serveUntilShutdown(listener, token, server)
+}
+
+// listen opens a socket in the folder that the host names.
+func listen(dir string) (*net.UnixListener, func(), error) {
+	folder, err := os.MkdirTemp(dir, "p")
+	if err != nil {
+		return nil, nil, fmt.Errorf("a folder for the plugin's socket: %w", err)
+	}
+	remove := func() { _ = os.RemoveAll(folder) }
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(folder, "s"), Net: "unix"})
+	if err != nil {
+		remove()
+		return nil, nil, fmt.Errorf("open the plugin's socket: %w", err)
+	}
+	return listener, remove, nil
+}
+
+// ignoreInterrupts lets Ctrl-C in the host's terminal pass: the host ends its plugins
+// itself. What the plugin starts hears it as always.
+func ignoreInterrupts() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt)
+	go func() {
+		for range signals { //nolint:revive // they are read, and nothing follows
+		}
+	}()
 }
 
 // maxToken bounds a launch token, in bytes.
@@ -118,17 +135,6 @@ func launchToken(descriptor, fromEnvironment string) (string, error) {
 	return string(token), nil
 }
 
-// newGRPCServer makes the server with its limits and its guard. What it takes
-// is bounded by the protocol's hard limit: the host keeps the lower ones.
-func newGRPCServer(g *guard, sendLimit int, more []grpc.ServerOption) *grpc.Server {
-	return grpc.NewServer(append(more,
-		grpc.MaxRecvMsgSize(handshake.MaxMessageLimit),
-		grpc.MaxSendMsgSize(max(sendLimit, handshake.DefaultMessageLimit)),
-		grpc.UnaryInterceptor(g.unary),
-		grpc.StreamInterceptor(g.stream),
-	)...)
-}
-
 // messageLimit reads how large a message the host takes.
 func messageLimit(text string) int {
 	limit, err := strconv.Atoi(text)
@@ -148,19 +154,4 @@ func exitWithHost(stdin io.Reader, exit func(int)) {
 			return
 		}
 	}
-}
-
-// grpcPlugin adapts the server to go-plugin.
-type grpcPlugin struct {
-	goplugin.NetRPCUnsupportedPlugin
-	server *Server
-}
-
-func (g *grpcPlugin) GRPCServer(_ *goplugin.GRPCBroker, s *grpc.Server) error {
-	g.server.Register(s)
-	return nil
-}
-
-func (g *grpcPlugin) GRPCClient(context.Context, *goplugin.GRPCBroker, *grpc.ClientConn) (any, error) {
-	return nil, fmt.Errorf("a plugin has no client side")
 }

@@ -4,31 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
+	"connectrpc.com/connect"
 
 	"github.com/flowrun/flowrun/sdk/proto/handshake"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
+	"github.com/flowrun/flowrun/sdk/proto/pluginv1/pluginv1connect"
 )
 
 // ServerOptions is what a process gives to the server of a plugin.
 type ServerOptions struct {
-	Now          func() time.Time         // nil = time.Now
-	Host         grpc.ClientConnInterface // where the host's service is; nil = State and Token are unsupported
-	MessageLimit int                      // bytes of one event, 0 = handshake.DefaultMessageLimit
+	Now          func() time.Time // nil = time.Now
+	Host         *http.Client     // reaches the host's service, whatever the URL's host, over HTTP/2; nil = State and Token are unsupported
+	MessageLimit int              // bytes of one event, 0 = handshake.DefaultMessageLimit
 }
 
 // Server serves a plugin's calls. It is safe for concurrent use.
 type Server struct{ service *service }
 
 // NewServer returns the gRPC service of a plugin, for harnesses and for
-// processes that serve it in another way than Serve. It fails with p.Err.
+// processes that serve it in another way than Serve: see Handler. It fails with p.Err.
 func NewServer(p *Plugin, options ServerOptions) (*Server, error) {
 	if err := p.Err(); err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", p.name, err)
@@ -49,33 +48,26 @@ func newServer(p *Plugin, options ServerOptions) (*Server, error) {
 	if s.limit <= 0 {
 		s.limit = handshake.DefaultMessageLimit
 	}
-	if options.Host != nil {
-		s.host = pluginv1.NewHostClient(options.Host)
-	}
+	s.host = hostClient(options.Host)
 	return &Server{service: s}, nil
 }
-
-// Register adds the plugin's calls to a gRPC server, before that serves.
-func (s *Server) Register(at grpc.ServiceRegistrar) { pluginv1.RegisterPluginServer(at, s.service) }
 
 // Close drops the idle network connections of all connections.
 func (s *Server) Close() { s.service.connections.closeAll() }
 
 // service answers the calls of plugin.proto.
 type service struct {
-	pluginv1.UnimplementedPluginServer
-
 	plugin      *Plugin
 	now         func() time.Time
-	host        pluginv1.HostClient // nil = there is none
-	limit       int                 // bytes of one event
+	host        pluginv1connect.HostClient // nil = there is none
+	limit       int                        // bytes of one event
 	connections connections
 }
 
 // Describe is pure: it needs no config and no network.
 func (s *service) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
 	if err := s.plugin.Err(); err != nil {
-		return nil, status.Errorf(codes.FailedPrecondition, "its author has to mend it: %v", err)
+		return nil, connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("its author has to mend it: %w", err))
 	}
 	return s.plugin.describe(), nil
 }
@@ -87,10 +79,10 @@ func (s *service) Validate(_ context.Context, request *pluginv1.ValidateRequest)
 		return &pluginv1.ValidateResponse{Diagnostics: protoDiagnostics([]Problem{s.noAction(request.GetAction())})}, nil
 	}
 	if err := a.ready(s.plugin); err != nil {
-		return nil, status.Errorf(codes.FailedPrecondition, "its author has to mend it: %v", err)
+		return nil, connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("its author has to mend it: %w", err))
 	}
 	defer onPanic(func(text, _ string) {
-		response, err = nil, status.Errorf(codes.Internal, "validate %s: %s", a.name, text)
+		response, err = nil, connect.NewError(connect.CodeInternal, fmt.Errorf("validate %s: %s", a.name, text))
 	})
 	unknown := []string(newUnknownSet(request.GetUnknown()))
 	input, problems := a.decode(request.GetInput().GetJson(), unknown)
@@ -120,7 +112,7 @@ func (s *service) noAction(name string) Problem {
 // changes nothing.
 func (s *service) Connect(_ context.Context, request *pluginv1.ConnectRequest) (response *pluginv1.ConnectResponse, err error) {
 	defer onPanic(func(text, _ string) {
-		response, err = nil, status.Errorf(codes.Internal, "connect: %s", text)
+		response, err = nil, connect.NewError(connect.CodeInternal, fmt.Errorf("connect: %s", text))
 	})
 	name, hash := request.GetConnection(), request.GetConfigHash()
 	if open := s.connections.get(name); open != nil && hash != "" && open.hash == hash {
@@ -190,14 +182,23 @@ func (p *Plugin) tryConnection(c *core) (account string, failure *Error) {
 }
 
 func (s *service) newCore(ctx context.Context, a *action, run *pluginv1.RunContext) *core {
-	callID := ""
-	if named := metadata.ValueFromIncomingContext(ctx, handshake.CallKey); len(named) == 1 {
-		callID = named[0]
-	}
+	callID, hostSocket := sentWith(ctx, handshake.CallKey), sentWith(ctx, handshake.HostSocketKey)
 	return &core{
-		ctx: ctx, plugin: s.plugin, action: a, run: runInfo(run), callID: callID, now: s.now,
+		ctx: ctx, plugin: s.plugin, action: a, run: runInfo(run), callID: callID, hostSocket: hostSocket, now: s.now,
 		services: hostServices{client: s.host}, conn: &connection{},
 	}
+}
+
+// sentWith is the metadata of a call under a key, "" unless it stands there once.
+func sentWith(ctx context.Context, key string) string {
+	call, ok := connect.CallInfoForHandlerContext(ctx)
+	if !ok {
+		return ""
+	}
+	if values := call.RequestHeader().Values(key); len(values) == 1 {
+		return values[0]
+	}
+	return ""
 }
 
 // useConnection binds the call to a connection and learns the secrets to mask.
@@ -224,15 +225,19 @@ func isAddress(secret string) bool {
 
 // Execute runs one attempt of one page. It always ends the stream with exactly
 // one terminal event; its gRPC status is for the transport only.
-func (s *service) Execute(request *pluginv1.ExecuteRequest, stream grpc.ServerStreamingServer[pluginv1.ExecuteEvent]) error {
+func (s *service) Execute(ctx context.Context, request *pluginv1.ExecuteRequest, stream *connect.ServerStream[pluginv1.ExecuteEvent]) error {
+	return s.run(ctx, request, stream.Send)
+}
+
+func (s *service) run(ctx context.Context, request *pluginv1.ExecuteRequest, send func(*pluginv1.ExecuteEvent) error) error {
 	a := s.plugin.action(request.GetAction())
 	if a != nil {
 		if err := a.ready(s.plugin); err != nil {
-			return status.Errorf(codes.FailedPrecondition, "its author has to mend it: %v", err)
+			return connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("its author has to mend it: %w", err))
 		}
 	}
-	c := s.newCore(stream.Context(), a, request.GetRun())
-	c.events = &eventStream{send: stream.Send}
+	c := s.newCore(ctx, a, request.GetRun())
+	c.events = &eventStream{send: send}
 	c.checkpoint, c.pageCursor, c.watermark = request.GetCheckpoint(), request.GetPageCursor(), request.GetWatermark()
 	c.pageNote, c.allPages = request.GetPageNote(), request.GetAllPages()
 	return c.events.end(s.execute(c, request))

@@ -336,7 +336,7 @@ func TestConnections(t *testing.T) {
 		t.Errorf("names %q", got)
 	}
 	connect := func(hash, name string) {
-		_, err := pluginv1.NewPluginClient(p.Conn()).Connect(t.Context(), &pluginv1.ConnectRequest{Connection: "h", ConfigHash: hash, Config: &pluginv1.Value{Json: []byte(`{"name":"` + name + `"}`)}})
+		_, err := wire(p).Connect(t.Context(), &pluginv1.ConnectRequest{Connection: "h", ConfigHash: hash, Config: &pluginv1.Value{Json: []byte(`{"name":"` + name + `"}`)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -350,7 +350,7 @@ func TestConnections(t *testing.T) {
 	if got := nameOf("h"); got != "second" {
 		t.Errorf("another hash: %s", got)
 	}
-	if _, err := pluginv1.NewPluginClient(p.Conn()).Connect(t.Context(), &pluginv1.ConnectRequest{Connection: "p", Config: &pluginv1.Value{Json: []byte(`{"name":"panic"}`)}}); err == nil || !strings.Contains(err.Error(), "in ValidateConfig") {
+	if _, err := wire(p).Connect(t.Context(), &pluginv1.ConnectRequest{Connection: "p", Config: &pluginv1.Value{Json: []byte(`{"name":"panic"}`)}}); err == nil || !strings.Contains(err.Error(), "in ValidateConfig") {
 		t.Errorf("a panic: %v", err)
 	}
 }
@@ -441,13 +441,13 @@ func TestReconcile(t *testing.T) {
 		"error": {Note: "internal: cannot ask"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			got, err := pluginv1.NewPluginClient(p.Conn()).Reconcile(t.Context(), &pluginv1.ReconcileRequest{Action: "once", Connection: sdktest.Connection, Input: &pluginv1.Value{Json: []byte(`{"what":"` + what + `"}`)}})
+			got, err := wire(p).Reconcile(t.Context(), &pluginv1.ReconcileRequest{Action: "once", Connection: sdktest.Connection, Input: &pluginv1.Value{Json: []byte(`{"what":"` + what + `"}`)}})
 			if err != nil || got.String() != want.String() {
 				t.Errorf("got %v, %v", got, err)
 			}
 		})
 	}
-	got, err := pluginv1.NewPluginClient(p.Conn()).Reconcile(t.Context(), &pluginv1.ReconcileRequest{Action: "do"})
+	got, err := wire(p).Reconcile(t.Context(), &pluginv1.ReconcileRequest{Action: "do"})
 	if err != nil || got.GetApplied() != pluginv1.Error_APPLIED_UNSPECIFIED || got.GetNote() == "" {
 		t.Errorf("an action that cannot tell: %v, %v", got, err)
 	}

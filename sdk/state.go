@@ -6,12 +6,11 @@ import (
 	"errors"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
+	"connectrpc.com/connect"
 
 	"github.com/flowrun/flowrun/sdk/proto/handshake"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
+	"github.com/flowrun/flowrun/sdk/proto/pluginv1/pluginv1connect"
 )
 
 // ErrStateChanged is returned by State.Put and State.Delete when another call
@@ -85,20 +84,23 @@ func (s *State) write(request *pluginv1.PutStateRequest) (uint64, error) {
 
 // hostContext names the call and its run to the host.
 func (c *core) hostContext() context.Context {
-	ctx := c.ctx
+	ctx, call := connect.NewClientContext(c.ctx)
 	if c.run.RunID != "" {
-		ctx = metadata.AppendToOutgoingContext(ctx, handshake.RunKey, c.run.RunID)
+		call.RequestHeader().Set(handshake.RunKey, c.run.RunID)
 	}
 	if c.callID != "" {
-		ctx = metadata.AppendToOutgoingContext(ctx, handshake.CallKey, c.callID)
+		call.RequestHeader().Set(handshake.CallKey, c.callID)
+	}
+	if c.hostSocket != "" {
+		call.RequestHeader().Set(handshake.HostSocketKey, c.hostSocket)
 	}
 	return ctx
 }
 
 // hostServices is the host's own service, if there is one.
-type hostServices struct{ client pluginv1.HostClient }
+type hostServices struct{ client pluginv1connect.HostClient }
 
-func (h hostServices) get(what string) (pluginv1.HostClient, error) {
+func (h hostServices) get(what string) (pluginv1connect.HostClient, error) {
 	if h.client == nil {
 		return nil, &Error{Code: CodeUnsupported, Applied: NotApplied, Message: "the host offers no " + what}
 	}
@@ -115,20 +117,29 @@ func hostError(ctx context.Context, doing string, err error) *Error {
 		return known
 	}
 	code := CodeUnavailable
-	switch status.Code(err) {
-	case codes.Unimplemented:
+	switch connect.CodeOf(err) {
+	case connect.CodeUnimplemented:
 		code = CodeUnsupported
-	case codes.InvalidArgument, codes.PermissionDenied, codes.FailedPrecondition, codes.Unauthenticated:
+	case connect.CodeInvalidArgument, connect.CodePermissionDenied, connect.CodeFailedPrecondition, connect.CodeUnauthenticated:
 		code = CodeInternal
 	}
-	return &Error{Code: code, Message: doing + ": " + plain(cut(status.Convert(err).Message(), 300)), Err: err}
+	said := err.Error()
+	if refusal := new(connect.Error); errors.As(err, &refusal) {
+		said = refusal.Message()
+	}
+	return &Error{Code: code, Message: doing + ": " + plain(cut(said, 300)), Err: err}
 }
 
 // errorInStatus returns the Error that the host put into the details of a gRPC
 // status, nil when there is none.
 func errorInStatus(err error) *Error {
-	for _, detail := range status.Convert(err).Details() {
-		if e, ok := detail.(*pluginv1.Error); ok {
+	refusal := new(connect.Error)
+	if !errors.As(err, &refusal) {
+		return nil
+	}
+	for _, detail := range refusal.Details() {
+		value, err := detail.Value()
+		if e, ok := value.(*pluginv1.Error); ok && err == nil {
 			return goError(e)
 		}
 	}

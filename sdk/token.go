@@ -7,6 +7,7 @@ import (
 	"time"
 
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
+	"github.com/flowrun/flowrun/sdk/proto/pluginv1/pluginv1connect"
 )
 
 // ReasonTokenRefused is the reason of a CodeAuthRequired after which the host
@@ -71,7 +72,7 @@ func (c *core) storedToken(key string) (StoredToken, error) {
 
 // giveBack ends a lease that nobody asked for, as hosts give that do not know Peek:
 // others wait for its end.
-func (c *core) giveBack(client pluginv1.HostClient, lease *pluginv1.RefreshLease) {
+func (c *core) giveBack(client pluginv1connect.HostClient, lease *pluginv1.RefreshLease) {
 	if lease == nil {
 		return
 	}
@@ -130,7 +131,7 @@ func (c *core) acquireToken(request TokenRequest) (*Token, error) {
 
 // refresh uses the lease and always ends it: with the new token, durable
 // before it is used, or with the error.
-func (c *core) refresh(client pluginv1.HostClient, lease *pluginv1.RefreshLease, request TokenRequest) (*Token, error) {
+func (c *core) refresh(client pluginv1connect.HostClient, lease *pluginv1.RefreshLease, request TokenRequest) (*Token, error) {
 	if stale := lease.GetStale(); stale != nil {
 		c.learn(stale.GetAccessToken(), stale.GetRefreshToken())
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/pluginhost/gate"
 	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/proto/pluginv1grpc"
 	"github.com/flowrun/flowrun/sdk/proto/handshake"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
@@ -166,7 +167,7 @@ func (rawCodec) Unmarshal(data []byte, v any) error {
 func sameBytes(ctx context.Context, k *kit) error {
 	ask := func(p *process) ([]byte, error) {
 		var raw []byte
-		err := p.conn.Invoke(p.authorized(ctx), pluginv1.Plugin_Describe_FullMethodName, k.describeRequest(), &raw, grpc.ForceCodec(rawCodec{}))
+		err := p.conn.Invoke(p.authorized(ctx), pluginv1grpc.Plugin_Describe_FullMethodName, k.describeRequest(), &raw, grpc.ForceCodec(rawCodec{}))
 		return raw, err
 	}
 	p, err := k.plugin(ctx)

@@ -14,13 +14,14 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/flowrun/flowrun/proto/pluginv1grpc"
 	"github.com/flowrun/flowrun/sdk/proto/handshake"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // memory is the state and the tokens that outlive the processes of a plugin.
 type memory struct {
-	pluginv1.UnimplementedHostServer
+	pluginv1grpc.UnimplementedHostServer
 	mu     sync.Mutex
 	state  map[string]stored
 	tokens map[string]*pluginv1.Token
@@ -67,7 +68,7 @@ func (k *kit) serveHost(path, token string) (*hostService, error) {
 		}
 		return handle(ctx, req)
 	}))
-	pluginv1.RegisterHostServer(h.server, h)
+	pluginv1grpc.RegisterHostServer(h.server, h)
 	go func() { _ = h.server.Serve(listener) }() // ends with stop
 	return h, nil
 }

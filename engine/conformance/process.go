@@ -24,8 +24,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/flowrun/flowrun/proto/pluginv1grpc"
 	"github.com/flowrun/flowrun/sdk/proto/handshake"
-	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // startLimit is how long the host waits for a handshake.
@@ -43,7 +43,7 @@ type process struct {
 	line    string // its handshake
 	host    *hostService
 	conn    *grpc.ClientConn
-	rpc     pluginv1.PluginClient
+	rpc     pluginv1grpc.PluginClient
 	exited  chan struct{}
 
 	mu     sync.Mutex
@@ -237,7 +237,7 @@ func (p *process) dial() error {
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", p.address, err)
 	}
-	p.conn, p.rpc = conn, pluginv1.NewPluginClient(conn)
+	p.conn, p.rpc = conn, pluginv1grpc.NewPluginClient(conn)
 	return nil
 }
 

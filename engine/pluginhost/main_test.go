@@ -26,6 +26,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/flowrun/flowrun/proto/pluginv1grpc"
 	"github.com/flowrun/flowrun/sdk/proto/handshake"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
@@ -139,7 +140,7 @@ type evilPlugin struct {
 }
 
 func (p *evilPlugin) GRPCServer(_ *goplugin.GRPCBroker, s *grpc.Server) error {
-	pluginv1.RegisterPluginServer(s, p.server)
+	pluginv1grpc.RegisterPluginServer(s, p.server)
 	return nil
 }
 
@@ -148,7 +149,7 @@ func (p *evilPlugin) GRPCClient(context.Context, *goplugin.GRPCBroker, *grpc.Cli
 }
 
 type evilServer struct {
-	pluginv1.UnimplementedPluginServer
+	pluginv1grpc.UnimplementedPluginServer
 	mode      string
 	validated int
 	connects  int
@@ -446,7 +447,7 @@ func (s *evilServer) misbehave(r *pluginv1.ExecuteRequest, stream grpc.ServerStr
 }
 
 // hostClient dials the Host service as a plugin would, with any token.
-func hostClient(socket, token string) (pluginv1.HostClient, *grpc.ClientConn, error) {
+func hostClient(socket, token string) (pluginv1grpc.HostClient, *grpc.ClientConn, error) {
 	conn, err := grpc.NewClient("passthrough:///host",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return net.Dial("unix", socket) }),
@@ -456,7 +457,7 @@ func hostClient(socket, token string) (pluginv1.HostClient, *grpc.ClientConn, er
 	if err != nil {
 		return nil, nil, err
 	}
-	return pluginv1.NewHostClient(conn), conn, nil
+	return pluginv1grpc.NewHostClient(conn), conn, nil
 }
 
 // useState tells what a few calls of the state service answered.

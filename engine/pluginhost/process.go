@@ -26,8 +26,8 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/pluginhost/cgroup"
 	"github.com/flowrun/flowrun/engine/pluginlog"
+	"github.com/flowrun/flowrun/proto/pluginv1grpc"
 	"github.com/flowrun/flowrun/sdk/proto/handshake"
-	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // process is one running plugin process: its gRPC connection and the host
@@ -44,7 +44,7 @@ type process struct {
 	group    *cgroup.Group // nil = it has none of its own
 	client   *goplugin.Client
 	conn     *grpc.ClientConn
-	rpc      pluginv1.PluginClient
+	rpc      pluginv1grpc.PluginClient
 	services *services
 	attached *attachment // what a process has that a person started; nil = the host has started it
 	stopping atomic.Bool // its end was asked for: it is no crash
@@ -108,7 +108,7 @@ func (u *unit) launch(exe executable, c *code) (*process, *PluginError) {
 	case !ok:
 		failure = &PluginError{Plugin: u.source.Name, Reason: ReasonHandshake, Message: "it does not speak gRPC"}
 	default:
-		p.conn, p.rpc = grpcClient.Conn, pluginv1.NewPluginClient(grpcClient.Conn)
+		p.conn, p.rpc = grpcClient.Conn, pluginv1grpc.NewPluginClient(grpcClient.Conn)
 		u.host.running.Go(p.watch)
 		return p, nil
 	}

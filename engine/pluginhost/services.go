@@ -17,6 +17,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/proto/pluginv1grpc"
 	"github.com/flowrun/flowrun/sdk/proto/handshake"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
@@ -28,7 +29,7 @@ const maxStateKey = 512
 // so the caller is known: connections of others than the process and what descends
 // from it are hung up on, and the launch token keeps out who is let in by mistake.
 type services struct {
-	pluginv1.UnimplementedHostServer
+	pluginv1grpc.UnimplementedHostServer
 	process *process
 	path    string
 	server  *grpc.Server
@@ -51,7 +52,7 @@ func serve(p *process, path string) (*services, error) {
 	s.server = grpc.NewServer(
 		grpc.MaxRecvMsgSize(limit), grpc.MaxSendMsgSize(limit), grpc.MaxConcurrentStreams(256),
 		grpc.ChainUnaryInterceptor(s.authenticate, s.gateQuestion))
-	pluginv1.RegisterHostServer(s.server, s)
+	pluginv1grpc.RegisterHostServer(s.server, s)
 	p.unit.host.running.Go(func() { _ = s.server.Serve(&ownListener{Listener: listener, services: s}) })
 	return s, nil
 }

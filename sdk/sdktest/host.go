@@ -3,12 +3,12 @@ package sdktest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
+	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -66,8 +66,6 @@ func sdkToken(t *pluginv1.Token) sdk.Token {
 
 // keeper is the service that Host stands before.
 type keeper struct {
-	pluginv1.UnimplementedHostServer
-
 	mu     sync.Mutex
 	state  map[string]entry
 	tokens map[string]*pluginv1.Token
@@ -159,7 +157,7 @@ func (h *keeper) AcquireToken(ctx context.Context, request *pluginv1.AcquireToke
 		select {
 		case <-ended:
 		case <-ctx.Done():
-			return nil, status.FromContextError(ctx.Err()).Err()
+			return nil, ctx.Err()
 		}
 	}
 }
@@ -230,7 +228,7 @@ func (h *keeper) CommitToken(_ context.Context, request *pluginv1.CommitTokenReq
 	defer h.mu.Unlock()
 	open, ok := h.leases[request.GetLeaseId()]
 	if !ok {
-		return nil, status.Error(codes.FailedPrecondition, "the lease is not open")
+		return nil, connect.NewError(connect.CodeFailedPrecondition, errors.New("the lease is not open"))
 	}
 	delete(h.leases, request.GetLeaseId())
 	close(open.ended)

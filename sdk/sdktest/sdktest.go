@@ -10,21 +10,16 @@ package sdktest
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
-	"net"
+	"net/http"
 	"reflect"
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/status"
-	"google.golang.org/grpc/test/bufconn"
+	"connectrpc.com/connect"
 
 	"github.com/flowrun/flowrun/sdk"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
+	"github.com/flowrun/flowrun/sdk/proto/pluginv1/pluginv1connect"
 )
 
 // Connection is the name that Open gives to the connection.
@@ -38,8 +33,8 @@ const callTimeout = 30 * time.Second
 type Plugin struct {
 	t         testing.TB
 	plugin    *sdk.Plugin
-	conn      grpc.ClientConnInterface
-	client    pluginv1.PluginClient
+	http      *http.Client
+	client    pluginv1connect.PluginClient
 	host      *Host
 	described Description
 }
@@ -62,14 +57,14 @@ func Open(t testing.TB, plugin *sdk.Plugin, config any) *Plugin {
 func Serve(t testing.TB, plugin *sdk.Plugin) *Plugin {
 	t.Helper()
 	host := &Host{keeper: newKeeper()}
-	hostConn := dial(t, func(s *grpc.Server) { pluginv1.RegisterHostServer(s, host.keeper) })
-	server, err := sdk.NewServer(plugin, sdk.ServerOptions{Host: hostConn})
+	_, service := pluginv1connect.NewHostHandler(host.keeper)
+	server, err := sdk.NewServer(plugin, sdk.ServerOptions{Host: dial(t, service)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	conn := dial(t, func(s *grpc.Server) { server.Register(s) })
-	p := &Plugin{t: t, plugin: plugin, conn: conn, client: pluginv1.NewPluginClient(conn), host: host}
+	client := dial(t, server.Handler())
+	p := &Plugin{t: t, plugin: plugin, http: client, client: pluginv1connect.NewPluginClient(client, "http://plugin", connect.WithGRPC()), host: host}
 	described, err := p.client.Describe(t.Context(), &pluginv1.DescribeRequest{HostVersion: "sdktest"})
 	if err != nil {
 		t.Fatalf("describe: %v", err)
@@ -78,36 +73,9 @@ func Serve(t testing.TB, plugin *sdk.Plugin) *Plugin {
 	return p
 }
 
-// dial serves over memory and returns a client of it.
-func dial(t testing.TB, register func(*grpc.Server)) *grpc.ClientConn {
-	t.Helper()
-	listener := bufconn.Listen(1 << 20)
-	server := grpc.NewServer()
-	register(server)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = server.Serve(listener) // its error is that of Stop
-	}()
-	conn, err := grpc.NewClient("passthrough:memory",
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = conn.Close()
-		server.Stop()
-		<-done
-	})
-	return conn
-}
-
-// Conn returns the connection to the plugin's gRPC service, for a client of what the
-// harness has no method for.
-func (p *Plugin) Conn() grpc.ClientConnInterface { return p.conn }
+// Client reaches the plugin's gRPC service, whatever the host of the URL, for a client
+// of what the harness has no method for.
+func (p *Plugin) Client() *http.Client { return p.http }
 
 // Host returns the host that keeps the plugin's state and tokens.
 func (p *Plugin) Host() *Host { return p.host }
@@ -237,27 +205,24 @@ func (p *Plugin) Reconcile(action string, input any, options ...Option) Reconcil
 	}
 }
 
-func (p *Plugin) collect(action string, stream grpc.ServerStreamingClient[pluginv1.ExecuteEvent]) Result {
+func (p *Plugin) collect(action string, stream *connect.ServerStreamForClient[pluginv1.ExecuteEvent]) Result {
 	p.t.Helper()
 	var result Result
 	ended := 0
-	for {
-		event, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if ended := endOfContext(err); ended != nil { // without the plugin's last word
-			return Result{Err: ended, Logs: result.Logs}
-		}
-		if err != nil {
-			p.t.Fatalf("execute %s: the stream broke: %v", action, err)
-		}
+	defer stream.Close()
+	for stream.Receive() {
 		if ended > 0 {
-			p.t.Fatalf("execute %s: an event after the last one: %v", action, event)
+			p.t.Fatalf("execute %s: an event after the last one: %v", action, stream.Msg())
 		}
-		if result.add(event) {
+		if result.add(stream.Msg()) {
 			ended++
 		}
+	}
+	if ended := endOfContext(stream.Err()); ended != nil { // without the plugin's last word
+		return Result{Err: ended, Logs: result.Logs}
+	}
+	if err := stream.Err(); err != nil {
+		p.t.Fatalf("execute %s: the stream broke: %v", action, err)
 	}
 	if ended != 1 {
 		p.t.Fatalf("execute %s: the stream ended without a last event", action)
@@ -267,10 +232,13 @@ func (p *Plugin) collect(action string, stream grpc.ServerStreamingClient[plugin
 
 // endOfContext is the error of a call whose context ended, nil for any other end.
 func endOfContext(err error) *sdk.Error {
-	switch status.Code(err) {
-	case codes.Canceled:
+	if err == nil {
+		return nil
+	}
+	switch connect.CodeOf(err) {
+	case connect.CodeCanceled:
 		return &sdk.Error{Code: sdk.CodeCanceled, Message: "the call was canceled"}
-	case codes.DeadlineExceeded:
+	case connect.CodeDeadlineExceeded:
 		return &sdk.Error{Code: sdk.CodeTimeout, Message: "no answer in time"}
 	}
 	return nil

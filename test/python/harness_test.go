@@ -26,6 +26,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/flowrun/flowrun/internal/testbuild"
+	"github.com/flowrun/flowrun/proto/pluginv1grpc"
 	"github.com/flowrun/flowrun/sdk/proto/handshake"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
@@ -91,7 +92,7 @@ var twinsBuilt = sync.OnceValue(func() error { return testbuild.Program(filepath
 // twin is one plugin that was started as a host starts it.
 type twin struct {
 	t      *testing.T
-	client pluginv1.PluginClient
+	client pluginv1grpc.PluginClient
 	conn   *grpc.ClientConn
 	stdin  io.Closer
 	cmd    *exec.Cmd
@@ -196,7 +197,7 @@ func (w *twin) dial(stdout *bufio.Reader) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.client = pluginv1.NewPluginClient(w.conn)
+	w.client = pluginv1grpc.NewPluginClient(w.conn)
 }
 
 func (w *twin) end() {
@@ -273,7 +274,7 @@ func (w *twin) do(action, input string) call {
 
 // fakeHost keeps state, and hands out one token by a lease.
 type fakeHost struct {
-	pluginv1.UnimplementedHostServer
+	pluginv1grpc.UnimplementedHostServer
 	mu      sync.Mutex
 	state   map[string]*pluginv1.GetStateResponse
 	token   *pluginv1.Token
@@ -300,7 +301,7 @@ func (h *fakeHost) serve(t *testing.T, socket string) {
 		h.keys = append(h.keys, strings.Join(named, " "))
 		return next(ctx, request)
 	}))
-	pluginv1.RegisterHostServer(server, h)
+	pluginv1grpc.RegisterHostServer(server, h)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 }

@@ -5,6 +5,7 @@ package handshake
 // The go-plugin handshake. The protocol version is the major of the package
 // flowrun.plugin.v1.
 const (
+	CoreProtocol     = 1 // of go-plugin
 	ProtocolVersion  = 1
 	MagicCookieKey   = "FLOWRUN_PLUGIN"
 	MagicCookieValue = "flowrun.plugin.v1"
@@ -25,7 +26,8 @@ const (
 	// EnvLaunchToken had the token itself. Hosts do not set it any more; a plugin
 	// takes it where it finds it, and the descriptor where there is one.
 	EnvLaunchToken = "FLOWRUN_LAUNCH_TOKEN"
-	EnvHostSocket  = "FLOWRUN_HOST_SOCKET" // path of the unix socket of the Host service
+	EnvHostSocket  = "FLOWRUN_HOST_SOCKET"    // path of the unix socket of the Host service
+	EnvSocketDir   = "PLUGIN_UNIX_SOCKET_DIR" // folder for the plugin's own socket
 	// EnvLaunchMark names this start. It is no secret and nothing that a plugin needs:
 	// by it the host finds the processes that a plugin left behind.
 	EnvLaunchMark = "FLOWRUN_LAUNCH_MARK"

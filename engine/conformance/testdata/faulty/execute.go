@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/flowrun/flowrun/proto/pluginv1grpc"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
@@ -128,7 +129,7 @@ func failed(s stream, e *pluginv1.Error) error {
 }
 
 // Execute makes one call, as the fault has it.
-func (p *plugin) Execute(r *pluginv1.ExecuteRequest, s pluginv1.Plugin_ExecuteServer) error {
+func (p *plugin) Execute(r *pluginv1.ExecuteRequest, s pluginv1grpc.Plugin_ExecuteServer) error {
 	schema, ok := inputs[r.GetAction()]
 	if !ok {
 		return failed(s, &pluginv1.Error{Code: 16, Message: "there is no such action", Applied: 1})

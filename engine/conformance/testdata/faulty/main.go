@@ -27,17 +27,17 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
+	"github.com/flowrun/flowrun/proto/pluginv1grpc"
 )
 
 const tokenKey = "flowrun-launch-token"
 
 // plugin is the process.
 type plugin struct {
-	pluginv1.UnimplementedPluginServer
+	pluginv1grpc.UnimplementedPluginServer
 	fault    string
 	token    string
-	host     pluginv1.HostClient
+	host     pluginv1grpc.HostClient
 	inFlight atomic.Int64
 
 	mu          sync.Mutex
@@ -109,7 +109,7 @@ func (p *plugin) serve() error {
 		limit = 4 << 20
 	}
 	server := grpc.NewServer(grpc.MaxRecvMsgSize(limit), grpc.UnaryInterceptor(p.guard), grpc.StreamInterceptor(p.guardStream))
-	pluginv1.RegisterPluginServer(server, p)
+	pluginv1grpc.RegisterPluginServer(server, p)
 	healthy := health.NewServer()
 	state := grpc_health_v1.HealthCheckResponse_SERVING
 	if p.has("start.health") {
@@ -168,7 +168,7 @@ func (p *plugin) readToken() error {
 	if err != nil {
 		return err
 	}
-	p.host = pluginv1.NewHostClient(conn)
+	p.host = pluginv1grpc.NewHostClient(conn)
 	return nil
 }
 

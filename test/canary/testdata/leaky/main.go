@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/flowrun/flowrun/proto/pluginv1grpc"
 	"github.com/flowrun/flowrun/sdk/proto/handshake"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
@@ -43,14 +44,14 @@ func main() {
 
 type leaky struct {
 	goplugin.NetRPCUnsupportedPlugin
-	pluginv1.UnimplementedPluginServer
+	pluginv1grpc.UnimplementedPluginServer
 	key    string
 	mu     sync.Mutex
 	checks map[string]protoreflect.FullName // what to tell it in, by connection
 }
 
 func (l *leaky) GRPCServer(_ *goplugin.GRPCBroker, s *grpc.Server) error {
-	pluginv1.RegisterPluginServer(s, l)
+	pluginv1grpc.RegisterPluginServer(s, l)
 	return nil
 }
 
@@ -249,7 +250,7 @@ func (l *leaky) ask(ctx context.Context, connection string, field protoreflect.F
 	}
 	defer conn.Close()
 	ctx = metadata.AppendToOutgoingContext(ctx, handshake.LaunchTokenKey, token)
-	host := pluginv1.NewHostClient(conn)
+	host := pluginv1grpc.NewHostClient(conn)
 	for method, request := range map[string]proto.Message{
 		"GetState": &pluginv1.GetStateRequest{Scope: "plugin", Key: "k"}, "PutState": &pluginv1.PutStateRequest{Scope: "plugin", Key: string(field.Name()), Value: []byte("v")},
 		"AcquireToken": &pluginv1.AcquireTokenRequest{Connection: connection}, "CommitToken": &pluginv1.CommitTokenRequest{},

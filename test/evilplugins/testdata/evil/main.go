@@ -21,9 +21,9 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/flowrun/flowrun/proto/pluginv1grpc"
 	"github.com/flowrun/flowrun/sdk"
 	"github.com/flowrun/flowrun/sdk/proto/handshake"
-	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 func main() {
@@ -114,7 +114,7 @@ type plugin struct {
 }
 
 func (p *plugin) GRPCServer(_ *goplugin.GRPCBroker, s *grpc.Server) error {
-	pluginv1.RegisterPluginServer(s, p.server)
+	pluginv1grpc.RegisterPluginServer(s, p.server)
 	return nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/flowrun/flowrun/proto/pluginv1grpc"
 	"github.com/flowrun/flowrun/sdk/proto/handshake"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
@@ -182,9 +183,9 @@ func burgle(ctx context.Context) string {
 		defer conn.Close()
 		outgoing := metadata.AppendToOutgoingContext(ctx, append([]string{handshake.LaunchTokenKey, token}, md...)...)
 		if scope == "token" {
-			_, err = pluginv1.NewHostClient(conn).AcquireToken(outgoing, &pluginv1.AcquireTokenRequest{Connection: "healthy"})
+			_, err = pluginv1grpc.NewHostClient(conn).AcquireToken(outgoing, &pluginv1.AcquireTokenRequest{Connection: "healthy"})
 		} else {
-			_, err = pluginv1.NewHostClient(conn).GetState(outgoing, &pluginv1.GetStateRequest{Scope: scope, Key: "k"})
+			_, err = pluginv1grpc.NewHostClient(conn).GetState(outgoing, &pluginv1.GetStateRequest{Scope: scope, Key: "k"})
 		}
 		if err == nil {
 			got = append(got, what)

@@ -10,13 +10,14 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/flowrun/flowrun/proto/pluginv1grpc"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 func nap() { time.Sleep(20 * time.Millisecond) }
 
 type server struct {
-	pluginv1.UnimplementedPluginServer
+	pluginv1grpc.UnimplementedPluginServer
 	name   string
 	config map[string]string
 }

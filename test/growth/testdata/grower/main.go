@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/flowrun/flowrun/proto/pluginv1grpc"
 	"github.com/flowrun/flowrun/sdk/proto/handshake"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
@@ -59,7 +60,7 @@ type plugin struct {
 }
 
 func (*plugin) GRPCServer(_ *goplugin.GRPCBroker, s *grpc.Server) error {
-	pluginv1.RegisterPluginServer(s, &server{})
+	pluginv1grpc.RegisterPluginServer(s, &server{})
 	return nil
 }
 
@@ -68,7 +69,7 @@ func (*plugin) GRPCClient(context.Context, *goplugin.GRPCBroker, *grpc.ClientCon
 }
 
 type server struct {
-	pluginv1.UnimplementedPluginServer
+	pluginv1grpc.UnimplementedPluginServer
 }
 
 func (*server) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
@@ -179,7 +180,7 @@ func keepForEver(ctx context.Context, part, text string) error {
 	}
 	defer conn.Close()
 	ctx = metadata.AppendToOutgoingContext(ctx, handshake.LaunchTokenKey, token)
-	host := pluginv1.NewHostClient(conn)
+	host := pluginv1grpc.NewHostClient(conn)
 	value := []byte(text)
 	switch part {
 	case "state":

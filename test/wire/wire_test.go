@@ -1,15 +1,16 @@
-package sdk_test
+package wire
 
 import (
 	"context"
 	"net"
+	"net/http"
 	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -19,6 +20,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"github.com/flowrun/flowrun/proto/pluginv1grpc"
 	"github.com/flowrun/flowrun/sdk"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
@@ -37,7 +39,7 @@ type firstHost struct {
 
 func startFirstHost(t *testing.T, p *sdk.Plugin) *firstHost {
 	t.Helper()
-	raw, err := os.ReadFile("../proto/flowrun/plugin/v1/first.binpb")
+	raw, err := os.ReadFile("../../proto/flowrun/plugin/v1/first.binpb")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,13 +52,9 @@ func startFirstHost(t *testing.T, p *sdk.Plugin) *firstHost {
 		t.Fatal(err)
 	}
 	h := &firstHost{t: t, file: file}
-	own := inMemory(t, func(s *grpc.Server) { s.RegisterService(h.service(), nil) })
-	server, err := sdk.NewServer(p, sdk.ServerOptions{Host: own})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Close)
-	h.plugin = inMemory(t, func(s *grpc.Server) { server.Register(s) })
+	server := grpc.NewServer()
+	server.RegisterService(h.service(), nil)
+	h.plugin = servePlugin(t, p, server)
 	return h
 }
 
@@ -141,27 +139,54 @@ func compact(m *dynamicpb.Message) string {
 	return string(b)
 }
 
-func inMemory(t *testing.T, register func(*grpc.Server)) *grpc.ClientConn {
+// servePlugin serves a plugin in this process, for grpc-go's client. Its host is grpc-go's
+// server.
+func servePlugin(t *testing.T, p *sdk.Plugin, host *grpc.Server) *grpc.ClientConn {
 	t.Helper()
-	listener := bufconn.Listen(1 << 20)
-	server := grpc.NewServer()
-	register(server)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = server.Serve(listener)
-	}()
-	conn, err := grpc.NewClient("passthrough:memory", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+	dir := socketFolder(t)
+	hostListener, pluginListener := listenUnix(t, filepath.Join(dir, "host")), listenUnix(t, filepath.Join(dir, "plugin"))
+	go func() { _ = host.Serve(hostListener) }()
+	t.Cleanup(host.Stop)
+	transport := &http.Transport{Protocols: new(http.Protocols), DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", hostListener.Addr().String())
+	}}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	t.Cleanup(transport.CloseIdleConnections)
+	server, err := sdk.NewServer(p, sdk.ServerOptions{Host: &http.Client{Transport: transport}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = conn.Close()
-		server.Stop()
-		<-done
-	})
+	t.Cleanup(server.Close)
+	serving := &http.Server{Handler: server.Handler(), Protocols: new(http.Protocols)}
+	serving.Protocols.SetUnencryptedHTTP2(true)
+	go func() { _ = serving.Serve(pluginListener) }()
+	t.Cleanup(func() { _ = serving.Close() })
+	conn, err := grpc.NewClient("unix:"+pluginListener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
 	return conn
+}
+
+// socketFolder is a folder with a name that is short enough for sockets.
+func socketFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "wire")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+func listenUnix(t *testing.T, socket string) net.Listener {
+	t.Helper()
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listener
 }
 
 type wireOut struct {
@@ -226,12 +251,7 @@ func TestIssue15_WireTheSDKServesAHostOfTheFirstDescriptor(t *testing.T) {
 // A host of a later minor sends words and fields that nobody knows yet; the
 // description is the same for it.
 func TestIssue15_WireTheSDKServesAHostOfALaterMinor(t *testing.T) {
-	server, err := sdk.NewServer(wirePlugin(), sdk.ServerOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Close)
-	client := pluginv1.NewPluginClient(inMemory(t, func(s *grpc.Server) { server.Register(s) }))
+	client := pluginv1grpc.NewPluginClient(servePlugin(t, wirePlugin(), grpc.NewServer()))
 	later := func(m proto.Message) {
 		m.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, 2000, protowire.BytesType), "of a later minor"))
 	}

@@ -1,4 +1,4 @@
-package sdk_test
+package wire
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +21,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/flowrun/flowrun/proto/pluginv1grpc"
 	"github.com/flowrun/flowrun/sdk"
 	"github.com/flowrun/flowrun/sdk/proto/handshake"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
@@ -56,7 +56,7 @@ func processPlugin() *sdk.Plugin {
 
 // stateHost keeps one value and notes the metadata of the calls.
 type stateHost struct {
-	pluginv1.UnimplementedHostServer
+	pluginv1grpc.UnimplementedHostServer
 	value []byte
 	seen  chan metadata.MD
 }
@@ -75,20 +75,13 @@ func (h *stateHost) PutState(_ context.Context, r *pluginv1.PutStateRequest) (*p
 const launchToken = "launch-token-of-this-test"
 
 // startProcess starts the test binary as a plugin, as a host does.
-func startProcess(t *testing.T) (pluginv1.PluginClient, *goplugin.Client, *stateHost) {
+func startProcess(t *testing.T) (pluginv1grpc.PluginClient, *goplugin.Client, *stateHost) {
 	t.Helper()
 	host := &stateHost{seen: make(chan metadata.MD, 8)}
-	dir, err := os.MkdirTemp("", "sdk") // t.TempDir is too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	listener, err := net.Listen("unix", filepath.Join(dir, "host"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := socketFolder(t)
+	listener := listenUnix(t, filepath.Join(dir, "host"))
 	server := grpc.NewServer()
-	pluginv1.RegisterHostServer(server, host)
+	pluginv1grpc.RegisterHostServer(server, host)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 
@@ -130,7 +123,7 @@ func startProcess(t *testing.T) (pluginv1.PluginClient, *goplugin.Client, *state
 	if err != nil {
 		t.Fatal(err)
 	}
-	return raw.(pluginv1.PluginClient), client, host
+	return raw.(pluginv1grpc.PluginClient), client, host
 }
 
 type dispenser struct {
@@ -142,7 +135,7 @@ func (dispenser) GRPCServer(*goplugin.GRPCBroker, *grpc.Server) error {
 }
 
 func (dispenser) GRPCClient(_ context.Context, _ *goplugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
-	return pluginv1.NewPluginClient(conn), nil
+	return pluginv1grpc.NewPluginClient(conn), nil
 }
 
 func TestProcessServesBehindTheLaunchToken(t *testing.T) {
@@ -180,11 +173,11 @@ func TestProcessServesBehindTheLaunchToken(t *testing.T) {
 			for _, value := range token {
 				callCtx = metadata.AppendToOutgoingContext(callCtx, handshake.LaunchTokenKey, value)
 			}
-			_, err = pluginv1.NewPluginClient(conn).Describe(callCtx, &pluginv1.DescribeRequest{})
+			_, err = pluginv1grpc.NewPluginClient(conn).Describe(callCtx, &pluginv1.DescribeRequest{})
 			if status.Code(err) != codes.Unauthenticated {
 				t.Errorf("describe: %v", err)
 			}
-			stream, err := pluginv1.NewPluginClient(conn).Execute(callCtx, &pluginv1.ExecuteRequest{Action: "say"})
+			stream, err := pluginv1grpc.NewPluginClient(conn).Execute(callCtx, &pluginv1.ExecuteRequest{Action: "say"})
 			if err == nil {
 				_, err = stream.Recv()
 			}
@@ -195,7 +188,7 @@ func TestProcessServesBehindTheLaunchToken(t *testing.T) {
 	}
 }
 
-func execute(t *testing.T, ctx context.Context, plugin pluginv1.PluginClient, action, input string) string {
+func execute(t *testing.T, ctx context.Context, plugin pluginv1grpc.PluginClient, action, input string) string {
 	t.Helper()
 	stream, err := plugin.Execute(ctx, &pluginv1.ExecuteRequest{
 		Action: action, Input: &pluginv1.Value{Json: []byte(input)}, Run: &pluginv1.RunContext{RunId: "run-1"},
@@ -236,7 +229,7 @@ func TestProcessEndsWithItsLifeline(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(line[:n]), "1|1|unix|") || strings.Count(string(line[:n]), "\n") != 1 {
 		t.Fatalf("stdout has %q, %v; want the handshake alone", line[:n], err)
 	}
-	_ = os.Remove(strings.Split(string(line[:n]), "|")[3]) // killed plugins leave their socket; the host removes the directory
+	_ = os.RemoveAll(filepath.Dir(strings.Split(string(line[:n]), "|")[3])) // killed plugins leave their socket; the host removes the directory
 	if err := lifeline.Close(); err != nil {
 		t.Fatal(err)
 	}

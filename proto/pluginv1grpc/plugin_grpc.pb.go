@@ -11,7 +11,7 @@
 // Every enum has its name before its values and an UNSPECIFIED zero; in documents and on screens a value is the rest of its name in
 // lower-case letters: CODE_RATE_LIMITED is rate_limited. A receiver takes a value that it does not know as the zero.
 
-package pluginv1
+package pluginv1grpc
 
 import (
 	context "context"

@@ -1,0 +1,82 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"time"
+
+	"connectrpc.com/connect"
+	"connectrpc.com/grpchealth"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/flowrun/flowrun/sdk/proto/handshake"
+	"github.com/flowrun/flowrun/sdk/proto/pluginv1/pluginv1connect"
+)
+
+// maxStreams is how many calls may be open on one network connection: the engine bounds
+// them by what it has in flight, a plugin does not.
+const maxStreams = 1 << 20
+
+// shutdownTime is how long an answer may take to leave after Shutdown.
+const shutdownTime = 100 * time.Millisecond
+
+// Handler serves the plugin's calls as gRPC, for a server that speaks HTTP/2.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle(pluginv1connect.NewPluginHandler(s.service, handlerOptions(s.service.limit)...))
+	return mux
+}
+
+// handlerOptions bound messages: what is taken by the protocol's hard limit, since the
+// host keeps the lower ones. Nothing is compressed, as it does not leave the machine.
+func handlerOptions(sendLimit int) []connect.HandlerOption {
+	return []connect.HandlerOption{
+		connect.WithReadMaxBytes(handshake.MaxMessageLimit),
+		connect.WithSendMaxBytes(max(sendLimit, handshake.DefaultMessageLimit) + 64<<10), // an event's own fields around its payload
+		connect.WithCompression("gzip", nil, nil),
+	}
+}
+
+// serveUntilShutdown serves the plugin and what go-plugin's client asks for besides,
+// until the host says Shutdown.
+func serveUntilShutdown(listener net.Listener, token string, plugin *Server) error {
+	server := newHTTPServer()
+	mux := http.NewServeMux()
+	mux.Handle("/", plugin.Handler())
+	mux.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(handshake.PluginSet), handlerOptions(0)...))
+	down := make(chan struct{})
+	mux.Handle("/plugin.GRPCController/Shutdown", connect.NewUnaryHandlerSimple("/plugin.GRPCController/Shutdown",
+		func(context.Context, *emptypb.Empty) (*emptypb.Empty, error) {
+			go func() {
+				defer close(down)
+				ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
+				defer cancel()
+				if server.Shutdown(ctx) != nil {
+					_ = server.Close() // calls are under way: they end with the process
+				}
+			}()
+			return &emptypb.Empty{}, nil
+		}, handlerOptions(0)...))
+	server.Handler = guard(token, mux)
+	err := server.Serve(listener)
+	if errors.Is(err, http.ErrServerClosed) {
+		<-down
+		return nil
+	}
+	return err
+}
+
+// newHTTPServer speaks HTTP/2 without TLS: its socket is in a folder of the plugin alone.
+func newHTTPServer() *http.Server {
+	server := &http.Server{ //nolint:gosec // G112: who connects has the launch token's socket, and a call may be silent for hours
+		Protocols: new(http.Protocols),
+		HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		ErrorLog:  log.New(io.Discard, "", 0), // of connections that break: the host knows
+	}
+	server.Protocols.SetUnencryptedHTTP2(true)
+	return server
+}
