@@ -141,7 +141,7 @@ func compact(m *dynamicpb.Message) string {
 
 // servePlugin serves a plugin in this process, for grpc-go's client. Its host is grpc-go's
 // server.
-func servePlugin(t *testing.T, p *sdk.Plugin, host *grpc.Server) *grpc.ClientConn {
+func servePlugin(t testing.TB, p *sdk.Plugin, host *grpc.Server) *grpc.ClientConn {
 	t.Helper()
 	dir := socketFolder(t)
 	hostListener, pluginListener := listenUnix(t, filepath.Join(dir, "host")), listenUnix(t, filepath.Join(dir, "plugin"))
@@ -170,7 +170,7 @@ func servePlugin(t *testing.T, p *sdk.Plugin, host *grpc.Server) *grpc.ClientCon
 }
 
 // socketFolder is a folder with a name that is short enough for sockets.
-func socketFolder(t *testing.T) string {
+func socketFolder(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "wire")
 	if err != nil {
@@ -180,7 +180,7 @@ func socketFolder(t *testing.T) string {
 	return dir
 }
 
-func listenUnix(t *testing.T, socket string) net.Listener {
+func listenUnix(t testing.TB, socket string) net.Listener {
 	t.Helper()
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
