@@ -21,8 +21,8 @@ import (
 	"github.com/flowrun/flowrun/engine/peer"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginlog"
+	"github.com/flowrun/flowrun/proto/pluginv1grpc"
 	"github.com/flowrun/flowrun/sdk/proto/handshake"
-	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // A plugin may be a process that a person started with --debug (ADR 54). It is not this
@@ -130,7 +130,7 @@ func (p *process) dial() error {
 	if err != nil {
 		return err
 	}
-	p.conn, p.rpc = conn, pluginv1.NewPluginClient(conn)
+	p.conn, p.rpc = conn, pluginv1grpc.NewPluginClient(conn)
 	ctx, cancel := context.WithTimeout(p.unit.host.closing, attachFor)
 	defer cancel()
 	conn.Connect()
