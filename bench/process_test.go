@@ -24,6 +24,7 @@ import (
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/testbuild"
+	"github.com/flowrun/flowrun/proto/pluginv1grpc"
 	"github.com/flowrun/flowrun/sdk/proto/handshake"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
@@ -139,7 +140,7 @@ func bare(b *testing.B, program string) *started {
 		Plugins: goplugin.PluginSet{handshake.PluginSet: dispensed{}}, AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
 		Cmd: command, Logger: hclog.NewNullLogger(),
 	})
-	connect := sync.OnceValues(func() (pluginv1.PluginClient, error) {
+	connect := sync.OnceValues(func() (pluginv1grpc.PluginClient, error) {
 		protocol, err := client.Client()
 		if err != nil {
 			return nil, err
@@ -148,7 +149,7 @@ func bare(b *testing.B, program string) *started {
 		if err != nil {
 			return nil, err
 		}
-		return raw.(pluginv1.PluginClient), nil
+		return raw.(pluginv1grpc.PluginClient), nil
 	})
 	return &started{
 		call: func(input []byte) error {
@@ -184,7 +185,7 @@ func (dispensed) GRPCServer(*goplugin.GRPCBroker, *grpc.Server) error {
 }
 
 func (dispensed) GRPCClient(_ context.Context, _ *goplugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
-	return pluginv1.NewPluginClient(conn), nil
+	return pluginv1grpc.NewPluginClient(conn), nil
 }
 
 func same(input, output []byte) error {

@@ -10,12 +10,13 @@ import (
 	goplugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
+	"github.com/flowrun/flowrun/proto/pluginv1grpc"
 	"github.com/flowrun/flowrun/sdk/proto/handshake"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 type echo struct {
-	pluginv1.UnimplementedPluginServer
+	pluginv1grpc.UnimplementedPluginServer
 }
 
 // Execute returns the input.
@@ -29,7 +30,7 @@ type served struct {
 }
 
 func (served) GRPCServer(_ *goplugin.GRPCBroker, s *grpc.Server) error {
-	pluginv1.RegisterPluginServer(s, echo{})
+	pluginv1grpc.RegisterPluginServer(s, echo{})
 	return nil
 }
 

@@ -54,7 +54,7 @@ func ask(c *sdk.Call[config], l *loot, in search, token string) {
 		return
 	}
 	defer conn.Close()
-	host, ctx := pluginv1.NewHostClient(conn), metadata.AppendToOutgoingContext(c, handshake.LaunchTokenKey, token)
+	host, ctx := pluginv1grpc.NewHostClient(conn), metadata.AppendToOutgoingContext(c, handshake.LaunchTokenKey, token)
 	tried := func(what string, found bool, err error) {
 		came := "nothing"
 		if err != nil {
