@@ -1,6 +1,6 @@
 // Command genproto compiles plugin.proto without protoc: it writes the Go code of the
 // messages and of the services into the module of the SDK, the services as grpc-go has
-// them into flowrun's own (ADR 56), and the descriptor set against which the
+// them into flowrun's own (ADR 57), and the descriptor set against which the
 // breaking-change test compares.
 //
 // Run it from the repository's root: go -C tools run ./genproto
