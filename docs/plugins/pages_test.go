@@ -11,7 +11,10 @@ import (
 )
 
 // program is a block of a page in Go or Python, with the comment above it.
-var program = regexp.MustCompile("(?ms)(?:^<!-- from: ([^\n]*) -->\n)?^```(?:go|python)\n(.*?)^```$")
+var program = regexp.MustCompile("(?ms)(?:^<!-- from: ([^\n]*) -->\n)?^```(?:go|python|sh)\n(.*?)^```$")
+
+// commands is a block of text that is taken from a page whose commands are run.
+var commands = regexp.MustCompile("(?ms)^<!-- from: ([^\n]*) -->\n^```text\n(.*?)^```$")
 
 // TestIssue15_6_PagesShowFilesThatAreTested: each block in Go or Python stands, line by
 // line, in the file that the page names. The files are built, checked and run by
@@ -30,6 +33,11 @@ func TestIssue15_6_PagesShowFilesThatAreTested(t *testing.T) {
 		}
 		if !strings.Contains(string(text), "<!-- from: ") {
 			continue // its blocks have a test of their own
+		}
+		for _, block := range commands.FindAllStringSubmatch(string(text), -1) {
+			if problem := notShown(block[1], block[2]); problem != "" {
+				t.Errorf("%s: %s", page, problem)
+			}
 		}
 		for _, block := range program.FindAllStringSubmatch(string(text), -1) {
 			shown++

@@ -70,7 +70,18 @@ func generate(ctx context.Context) error {
 	if err := writeAliases(files[0]); err != nil {
 		return err
 	}
-	return writeDescriptorSet(set)
+	others, err := compiler.Compile(ctx, "grpc/health/v1/health.proto", "plugin/grpc_controller.proto")
+	if err != nil {
+		return fmt.Errorf("compile what a plugin serves besides: %w", err)
+	}
+	besides := &descriptorpb.FileDescriptorSet{}
+	for _, file := range others {
+		addWithImports(besides, file, map[string]bool{})
+	}
+	if err := writeDescriptorSet(besides, "besides.binpb"); err != nil {
+		return err
+	}
+	return writeDescriptorSet(set, "plugin.binpb")
 }
 
 func addWithImports(set *descriptorpb.FileDescriptorSet, file protoreflect.FileDescriptor, seen map[string]bool) {
@@ -144,7 +155,7 @@ func writeAliases(file protoreflect.FileDescriptor) error {
 
 // writeDescriptorSet stores the descriptors without source positions, so that
 // a changed comment is no change of the protocol.
-func writeDescriptorSet(set *descriptorpb.FileDescriptorSet) error {
+func writeDescriptorSet(set *descriptorpb.FileDescriptorSet, name string) error {
 	for _, file := range set.File {
 		file.SourceCodeInfo = nil
 	}
@@ -152,5 +163,5 @@ func writeDescriptorSet(set *descriptorpb.FileDescriptorSet) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(protoRoot, "flowrun/plugin/v1/plugin.binpb"), bytes, 0o644)
+	return os.WriteFile(filepath.Join(protoRoot, "flowrun/plugin/v1", name), bytes, 0o644)
 }
