@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/flowrun/flowrun/proto/pluginv1grpc"
 	"github.com/flowrun/flowrun/sdk"
 	"github.com/flowrun/flowrun/sdk/proto/handshake"
 	"github.com/flowrun/flowrun/sdk/proto/pluginv1"
