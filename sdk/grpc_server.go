@@ -70,9 +70,10 @@ func serveUntilShutdown(listener net.Listener, token string, plugin *Server) err
 	return err
 }
 
-// newHTTPServer speaks HTTP/2 without TLS: its socket is in a folder of the plugin alone.
+// newHTTPServer speaks HTTP/2 without TLS: its socket is in a folder of the plugin alone,
+// and a call may be silent for hours.
 func newHTTPServer() *http.Server {
-	server := &http.Server{ //nolint:gosec // G112: who connects has the launch token's socket, and a call may be silent for hours
+	server := &http.Server{
 		Protocols: new(http.Protocols),
 		HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ErrorLog:  log.New(io.Discard, "", 0), // of connections that break: the host knows

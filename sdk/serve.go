@@ -105,7 +105,8 @@ func ignoreInterrupts() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt)
 	go func() {
-		for range signals { //nolint:revive // they are read, and nothing follows
+		for {
+			<-signals
 		}
 	}()
 }

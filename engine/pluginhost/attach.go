@@ -235,7 +235,7 @@ func listener(address string) (*peer.Peer, error) {
 		}
 		return nil, fmt.Errorf("no process answers: %w", err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	who, err := peer.Of(conn)
 	switch {
 	case err != nil:

@@ -45,7 +45,7 @@ type Rules struct {
 }
 
 // ProductRules returns the rules of this module.
-func ProductRules() Rules {
+func ProductRules() Rules { //nolint:funlen // a table
 	rules := Rules{
 		Allowed: map[string][]string{
 			"cmd/flowrun":         {"internal/cli"},

@@ -13,7 +13,7 @@ import (
 func dial(t testing.TB, handler http.Handler) *http.Client {
 	t.Helper()
 	listener := &memoryListener{accepted: make(chan net.Conn), closed: make(chan struct{})}
-	server := &http.Server{Handler: handler, Protocols: new(http.Protocols)} //nolint:gosec // G112: its clients are this test
+	server := &http.Server{Handler: handler, Protocols: new(http.Protocols)}
 	server.Protocols.SetUnencryptedHTTP2(true)
 	done := make(chan struct{})
 	go func() {

@@ -209,7 +209,7 @@ func (p *Plugin) collect(action string, stream *connect.ServerStreamForClient[pl
 	p.t.Helper()
 	var result Result
 	ended := 0
-	defer stream.Close()
+	defer func() { _ = stream.Close() }() // it was read to its end
 	for stream.Receive() {
 		if ended > 0 {
 			p.t.Fatalf("execute %s: an event after the last one: %v", action, stream.Msg())

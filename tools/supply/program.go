@@ -16,7 +16,7 @@ import (
 )
 
 // maxSize is what a program may have at most, in bytes.
-const maxSize = 38_000_000
+const maxSize = 39_000_000
 
 // built is a program as it goes out.
 type built struct {
