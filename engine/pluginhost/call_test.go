@@ -93,7 +93,7 @@ func TestCallTakesAnErrorOver(t *testing.T) {
 		Connection{Name: "main", Config: json.RawMessage(`{"api_key":{"$secret":"KEY"}}`)}, nil)
 	want := &runs.Error{
 		Kind: plan.KindRateLimited, Action: "evil.fail", Step: "a", Attempt: 1, Message: "slow down, [redacted]", Reason: "slow_down",
-		HTTPStatus: 429, Applied: runs.NotApplied, Pointer: "/text", RetryAfterS: 1.5, Hint: diag.Say("ask less"), Limiter: "all",
+		HTTPStatus: 429, Applied: runs.NotApplied, Effect: plan.EffectRead, Pointer: "/text", RetryAfterS: 1.5, Hint: diag.Say("ask less"), Limiter: "all",
 		Details: json.RawMessage(`{"action":"fail","service":"evil"}`),
 	}
 	if diff := cmp.Diff(want, answer.Failed); diff != "" {

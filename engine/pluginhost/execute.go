@@ -33,8 +33,17 @@ type execution struct {
 	clear      bool   // the output stays in this process, with its secrets in clear
 }
 
-// run sends the request and reads the stream to its end.
+// run sends the request and reads the stream to its end. A failure tells what kind of
+// call it was.
 func (e *execution) run(ctx context.Context, p *process, connection string) runs.Answer {
+	answer := e.attempt(ctx, p, connection)
+	if answer.Failed != nil {
+		answer.Failed.Effect = e.action.Effect
+	}
+	return answer
+}
+
+func (e *execution) attempt(ctx context.Context, p *process, connection string) runs.Answer {
 	h := e.unit.host
 	e.connection = connection
 	req, failure := h.openRequest(e.action.Plugin, connection, e.req)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"github.com/flowrun/flowrun/engine/diag"
@@ -169,14 +170,7 @@ func (l *library) commandOf(tree, name string) (program string, arguments []stri
 		return "", nil, err //nolint:wrapcheck // it says all
 	}
 	if plugintree.OfTree(command[0]) {
-		program = filepath.Join(tree, filepath.FromSlash(command[0]))
-		if _, err := os.Lstat(program); errors.Is(err, fs.ErrNotExist) {
-			return "", nil, &Refusal{
-				Message: command[0] + ", which starts it, is not in its folder",
-				Hint:    diag.Sayf("build it into the folder: it is the `command` of %s", plugintree.ManifestName),
-			}
-		}
-		return program, command[1:], nil
+		return filepath.Join(tree, filepath.FromSlash(command[0])), command[1:], nil
 	}
 	if program = l.lookPath(command[0]); program == "" {
 		return "", nil, &Refusal{
@@ -222,6 +216,12 @@ func (l *library) verifiedTree(exe executable) (*code, error) {
 		}
 	}
 	file, err := os.Open(exe.path)
+	if errors.Is(err, fs.ErrNotExist) { // of the source too: the copy is what it was
+		return nil, &Refusal{
+			Message: fmt.Sprintf("%s, which starts it, is not in its folder", strings.TrimPrefix(exe.path, exe.tree+string(filepath.Separator))),
+			Hint:    diag.Sayf("build it into the folder: it is the `command` of %s", plugintree.ManifestName),
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("its command %s can't be started: %w", filepath.Base(exe.path), cause(err))
 	}

@@ -24,8 +24,14 @@ var appliedWords = map[Applied]string{
 	NotApplied: "nothing was changed", AppliedUnknown: "it may have been done", AppliedFully: "it was done", AppliedPartly: "a part of it was done",
 }
 
-// Words tell people whether a failed call changed anything; "" where it was not said.
-func (a Applied) Words() string { return appliedWords[a] }
+// AppliedWords tell people whether the failed call changed anything; "" where it was not
+// said, and of a read, which changes nothing.
+func (e *Error) AppliedWords() string {
+	if e.Effect == plan.EffectRead && e.Applied != NotApplied {
+		return ""
+	}
+	return appliedWords[e.Applied]
+}
 
 // Error is the failure of a call, a step or a run. Message is safe to show and
 // store. Pointer is a JSON Pointer into the step's `with`.
@@ -38,6 +44,7 @@ type Error struct {
 	Reason      string         `json:"reason,omitempty"`
 	HTTPStatus  int            `json:"http_status,omitempty"`
 	Applied     Applied        `json:"applied,omitempty"`
+	Effect      plan.Effect    `json:"effect,omitempty"` // of the action that failed; "" = not known
 	Pointer     string         `json:"pointer,omitempty"`
 	RetryAfterS float64        `json:"retry_after_s,omitempty"` // seconds
 	diag.Hint

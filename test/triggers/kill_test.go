@@ -108,16 +108,18 @@ func TestP10ControlEventsWithoutAKeyAreDoubled(t *testing.T) {
 	doubled := func(what string, from int, keyless bool, between func(*testing.T, string)) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			for stage := from; stage < 400; stage += 2 {
-				problems, ended := crashAt(t, template, stage, keyless, between)
-				for _, problem := range problems {
-					if strings.HasPrefix(problem, what) {
-						t.Logf("killed at stage %d: %s", stage, problem)
-						return
+			for round := range 4 { // which stage doubles it depends on what the machine does besides
+				for stage := from + round%2; stage < 400; stage += 2 {
+					problems, ended := crashAt(t, template, stage, keyless, between)
+					for _, problem := range problems {
+						if strings.HasPrefix(problem, what) {
+							t.Logf("killed at stage %d: %s", stage, problem)
+							return
+						}
 					}
-				}
-				if ended {
-					break
+					if ended {
+						break
+					}
 				}
 			}
 			t.Errorf("no %s was doubled", what)

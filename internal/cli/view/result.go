@@ -307,7 +307,7 @@ func errorFacts(err *runs.Error) string {
 	if err.HTTPStatus != 0 {
 		add("HTTP", fmt.Sprint(err.HTTPStatus))
 	}
-	if fact := err.Applied.Words(); fact != "" {
+	if fact := err.AppliedWords(); fact != "" {
 		facts = append(facts, fact)
 	}
 	add("at", err.Pointer)

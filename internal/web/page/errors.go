@@ -32,7 +32,7 @@ func newErrorBox(run string, e *runs.Error) *errorBox {
 	if e.HTTPStatus != 0 {
 		add("HTTP %d", e.HTTPStatus)
 	}
-	if text := e.Applied.Words(); text != "" {
+	if text := e.AppliedWords(); text != "" {
 		add("%s", text)
 	}
 	if e.Pointer != "" {

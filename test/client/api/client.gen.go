@@ -864,7 +864,10 @@ type Error struct {
 	Applied *string     `json:"applied,omitempty"`
 	Attempt *int64      `json:"attempt,omitempty"`
 	Details interface{} `json:"details,omitempty"`
-	Hint    *string     `json:"hint,omitempty"`
+
+	// Effect of the action that failed; "" = not known
+	Effect *string `json:"effect,omitempty"`
+	Hint   *string `json:"hint,omitempty"`
 
 	// HintCommands The commands that the hint names, each the words after flowrun, none of them quoted.
 	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
