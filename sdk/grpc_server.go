@@ -3,8 +3,6 @@ package sdk
 import (
 	"context"
 	"errors"
-	"io"
-	"log"
 	"net"
 	"net/http"
 	"time"
@@ -76,7 +74,6 @@ func newHTTPServer() *http.Server {
 	server := &http.Server{
 		Protocols: new(http.Protocols),
 		HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
-		ErrorLog:  log.New(io.Discard, "", 0), // of connections that break: the host knows
 	}
 	server.Protocols.SetUnencryptedHTTP2(true)
 	return server
