@@ -240,7 +240,7 @@ func (t *trigger) inputs() {
 			return
 		}
 		for _, f := range accepted.Fields {
-			if f.Required && f.Type.Default == nil {
+			if f.Required {
 				c.errorAt(t.node.FirstKey(), CodeMissingField, "the trigger gives no value for the input `%s`", f.Name).Hint =
 					diag.Say("write `inputs: {" + f.Name + ": …}`, or give the input a default")
 			}
@@ -274,16 +274,13 @@ func partOf(v plan.Value, name string) plan.Value {
 // are wrong themselves nothing is asked: that was reported.
 func (c *checker) suppliedType() *schema.Type {
 	_, written := c.tree.Root.Pair(inputsKey)
-	switch {
-	case written && c.tree.Inputs == nil:
+	if written && c.tree.Inputs == nil {
 		return schema.MapOf(schema.Of(schema.Any))
-	case written && c.plan.Inputs == nil:
-		var fields []schema.Field
-		for _, f := range c.inputs.Fields {
-			f.Required = f.Required && f.Type.Known()
-			fields = append(fields, f)
-		}
-		return schema.ObjectOf(fields...)
 	}
-	return c.inputs
+	loose := written && c.plan.Inputs == nil
+	fields := slices.Clone(c.inputs.Fields)
+	for i, f := range fields {
+		fields[i].Required = f.Required && f.Type.Default == nil && (!loose || f.Type.Known())
+	}
+	return schema.ObjectOf(fields...)
 }

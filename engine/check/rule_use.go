@@ -105,7 +105,7 @@ func misspelt(node *spec.Node, key string) bool {
 func (c *checker) nothingWritten(s *step, input *schema.Type) bool {
 	fine := true
 	for _, f := range input.Fields {
-		if !f.Required || f.Type.Default != nil {
+		if !f.Required {
 			continue
 		}
 		fine = false

@@ -381,7 +381,7 @@ func (v *valuer) missing(node *spec.Node, t *schema.Type) {
 		return
 	}
 	for _, f := range t.Fields {
-		if _, written := node.Pair(f.Name); written || !f.Required || f.Type.Default != nil || v.misspelt(node, t, f.Name) {
+		if _, written := node.Pair(f.Name); written || !f.Required || v.misspelt(node, t, f.Name) {
 			continue
 		}
 		v.problem(node.FirstKey(), CodeMissingField, "field `%s` is missing", f.Name).Hint = diag.Takes(f.Type.Article())

@@ -119,13 +119,23 @@ func TestSecretsInsideOfASecretObject(t *testing.T) {
 	const input = `{"type":"object","properties":{"body":{"type":"object","writeOnly":true,"required":["user"],"properties":{
 		"user":{"type":"string"},"password":{"type":"string","writeOnly":true},"tries":{"type":"integer","maximum":3}},"additionalProperties":false},
 		"headers":{"type":"object","writeOnly":true,"additionalProperties":{"type":"string"}},"plain":{"type":"object","properties":{"key":{"type":"string","writeOnly":true}}},
-		"count":{"type":"integer","default":3}},"required":["count"]}`
+		"count":{"type":"integer","default":3}}}`
 	for with, want := range map[string]bool{
 		`{"body":{"user":"a","password":"${{ secrets.P }}"}}`: true, `{"body":{"user":"${{ secrets.U }}","password":"clear"}}`: true, `{"body":"${{ inputs.body }}"}`: true,
 		`{"body":{"password":"${{ secrets.P }}"}}`: false, `{"body":{"user":"a","tries":4}}`: false, `{"body":{"user":"a","more":1}}`: false, `{"body":[1]}`: false,
 		`{"headers":{"Authorization":"${{ secrets.P }}","Accept":"text/plain"}}`: true, `{"headers":{"a":[1]}}`: false,
 		`{"plain":{"key":"${{ secrets.P }}"}}`: true, `{"plain":{"key":"clear"}}`: false, `{}`: true,
 	} {
+		if got := accepts(t, input, with); got != want {
+			t.Errorf("%s: accepted %t", with, got)
+		}
+	}
+}
+
+// ADR 44: what a plugin calls required is written, though it has a default, as the checker and the engine say.
+func TestARequiredInputWithADefaultIsWritten(t *testing.T) {
+	const input = `{"type":"object","required":["count"],"properties":{"count":{"type":"integer","default":3}}}`
+	for with, want := range map[string]bool{`{"count":1}`: true, `{}`: false} {
 		if got := accepts(t, input, with); got != want {
 			t.Errorf("%s: accepted %t", with, got)
 		}

@@ -139,7 +139,7 @@ func objectOf(t *schema.Type, in bool) object {
 	properties, required := object{}, []string{}
 	for _, field := range t.Fields {
 		properties[field.Name] = valueOf(field.Type, in)
-		if field.Required && field.Type.Default == nil {
+		if field.Required {
 			required = append(required, field.Name)
 		}
 	}

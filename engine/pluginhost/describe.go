@@ -65,11 +65,18 @@ func (u *unit) describe(ctx context.Context) (*contract, error) {
 	if err != nil {
 		return nil, err
 	}
+	said, err := encodeRecord(d)
+	if err != nil {
+		return nil, u.wrongDescription(err)
+	}
 	c, err := u.check(d)
 	if err != nil {
 		return nil, u.wrongDescription(err)
 	}
 	if !u.isAttached() {
+		if err := u.confirm(ctx, d, said); err != nil {
+			return nil, err
+		}
 		u.remember(exe, d)
 	}
 	u.tellIgnored(d)

@@ -92,6 +92,39 @@ func TestWrongDescriptionsAreRefused(t *testing.T) {
 	}
 }
 
+// Issue 15, finding 8. The control is a plugin that says the same each time.
+func TestIssue15_8_ADescriptionThatDiffersFromStartToStartIsRefused(t *testing.T) {
+	for mode, want := range map[string]string{
+		"good":             "",
+		"unsteady-version": `it differs from one start to the next in the version: "1.0.`,
+		"unsteady-input":   "it differs from one start to the next in the input schema of the action echo",
+		"unsteady-doc":     "it differs from one start to the next in the text, paging, range, limiters or examples of the action echo",
+		"unsteady-action":  "is missing the second time",
+		"unsteady-order":   "in the order of its actions",
+		"unsteady-limiter": "limiters or examples of the action echo",
+	} {
+		t.Run(mode, func(t *testing.T) {
+			w := newWorld(t, mode, func(o *Options) {
+				o.Sources[0].Bundled, o.Sources[0].Path = false, o.Sources[0].Command[0]
+			})
+			_, err := w.host.Describe(context.Background(), "evil")
+			var failure *PluginError
+			switch {
+			case want == "":
+				if err != nil {
+					t.Error(err)
+				}
+			case !errors.As(err, &failure), failure.Reason != ReasonDescribe, !strings.Contains(failure.Message, want):
+				t.Errorf("error = %v", err)
+			}
+			kept, globErr := filepath.Glob(filepath.Join(w.host.dir, "*.describe.json"))
+			if globErr != nil || (len(kept) > 0) != (want == "") {
+				t.Errorf("kept: %v %v", kept, globErr)
+			}
+		})
+	}
+}
+
 func TestUnknownPluginHasAHint(t *testing.T) {
 	w := newWorld(t, "good", nil)
 	_, err := w.host.Describe(context.Background(), "evli")

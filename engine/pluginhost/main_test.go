@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"runtime"
@@ -215,6 +216,20 @@ func (s *evilServer) Describe(context.Context, *pluginv1.DescribeRequest) (*plug
 		for _, a := range response.Actions {
 			later(a)
 		}
+	case "unsteady-version":
+		response.Version = fmt.Sprintf("1.0.%d", os.Getpid())
+	case "unsteady-input":
+		first.InputSchema = fmt.Appendf(nil, `{"type":"object","properties":{"text":{"enum":["%d"]}}}`, os.Getpid())
+	case "unsteady-doc":
+		first.Doc = fmt.Sprint(time.Now().UnixNano())
+	case "unsteady-action":
+		response.Actions = append(response.Actions, &pluginv1.Action{
+			Name: fmt.Sprintf("a%d", os.Getpid()), Effect: pluginv1.Effect_EFFECT_READ, InputSchema: []byte(evilInput), OutputSchema: []byte(evilOutput),
+		})
+	case "unsteady-order":
+		rand.Shuffle(len(response.Actions), func(i, k int) { response.Actions[i], response.Actions[k] = response.Actions[k], response.Actions[i] })
+	case "unsteady-limiter":
+		response.Limiters[0].Requests = uint32(1 + os.Getpid())
 	case "lost-field":
 		first.Paging = &pluginv1.Paging{CursorField: "text", NextField: "next"}
 	}
