@@ -33,6 +33,7 @@ type schemaText struct {
 
 	Const    json.RawMessage `json:"const,omitempty"`    // only read: an Enum of one
 	Nullable bool            `json:"nullable,omitempty"` // only read: the type null besides
+	Ref      string          `json:"$ref,omitempty"`     // only read: what it points at
 }
 
 // JSON returns the schema as deterministic bytes: properties stand in the

@@ -13,6 +13,15 @@ var jsonTypes = []string{"string", "integer", "number", "boolean", "array", "obj
 
 // parseSchema reads a JSON Schema that an author wrote.
 func parseSchema(raw json.RawMessage) (*schema, error) {
+	r := schemaReader{root: raw, known: map[string]followed{}, open: map[string]bool{}}
+	return r.read(raw)
+}
+
+// read reads a part of the document.
+func (r *schemaReader) read(raw json.RawMessage) (*schema, error) {
+	if r.made++; r.made > maxTypes {
+		return nil, fmt.Errorf("the schema is too large: more than %d types", maxTypes)
+	}
 	switch string(bytes.TrimSpace(raw)) {
 	case "true":
 		return &schema{}, nil
@@ -22,6 +31,9 @@ func parseSchema(raw json.RawMessage) (*schema, error) {
 	var text schemaText
 	if err := json.Unmarshal(raw, &text); err != nil {
 		return nil, fmt.Errorf("read schema: %w", err)
+	}
+	if text.Ref != "" {
+		return r.follow(text)
 	}
 	s := &schema{keywords: text.keywords}
 	if text.Const != nil {
@@ -37,7 +49,7 @@ func parseSchema(raw json.RawMessage) (*schema, error) {
 	if err := s.parseType(text); err != nil {
 		return nil, err
 	}
-	return s, s.parseMembers(text)
+	return s, r.members(s, text)
 }
 
 func (s *schema) parseType(text schemaText) error {
@@ -64,7 +76,8 @@ func (s *schema) parseType(text schemaText) error {
 	return err
 }
 
-func (s *schema) parseMembers(text schemaText) error {
+// members reads the schemas inside of one.
+func (r *schemaReader) members(s *schema, text schemaText) error {
 	var properties Members
 	var err error
 	if text.Properties != nil {
@@ -73,14 +86,14 @@ func (s *schema) parseMembers(text schemaText) error {
 		}
 	}
 	for _, p := range properties {
-		field, err := parseSchema(p.Value)
+		field, err := r.read(p.Value)
 		if err != nil {
 			return fmt.Errorf("property %s: %w", p.Name, err)
 		}
 		s.properties = append(s.properties, property{p.Name, field, slices.Contains(text.Required, p.Name)})
 	}
 	if text.Items != nil {
-		if s.items, err = parseSchema(text.Items); err != nil {
+		if s.items, err = r.read(text.Items); err != nil {
 			return fmt.Errorf("items: %w", err)
 		}
 	}
@@ -89,7 +102,7 @@ func (s *schema) parseMembers(text schemaText) error {
 	case "false":
 		s.closed = true
 	default:
-		s.additional, err = parseSchema(text.Additional)
+		s.additional, err = r.read(text.Additional)
 	}
 	return err
 }

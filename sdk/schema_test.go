@@ -3,6 +3,7 @@ package sdk
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"flag"
 	"net/netip"
 	"os"
@@ -205,8 +206,55 @@ func TestParsedSchemaIsTheReflectedOne(t *testing.T) {
 	}
 }
 
+// Issue 15: an input whose schema was made of another description is checked behind its references too.
+func TestAReferenceIsCheckedAsWhatItPointsAt(t *testing.T) {
+	s, err := parseSchema([]byte(`{"$ref":"#/$defs/node","$defs":{
+		"node":{"type":"object","required":["name"],"additionalProperties":false,"properties":{
+			"name":{"$ref":"#/$defs/name"},"size":{"$ref":"#/$defs/a~1b","default":7},"next":{"$ref":"#/$defs/node"},"all":{"type":"array","items":{"$ref":"#/$defs/name"}}}},
+		"name":{"type":"string","maxLength":3},"a/b":{"type":"integer"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for input, want := range map[string]string{
+		`{"name":"a","size":1,"all":["b"],"next":{"name":"c"}}`: "",
+		`{"name":"long"}`:            "/name",
+		`{}`:                         "/name",
+		`{"name":"a","size":"1"}`:    "/size",
+		`{"name":"a","all":["b",1]}`: "/all/1",
+		`{"name":"a","other":1}`:     "/other",
+		`{"name":"a","next":"b"}`:    "", // inside of itself: any value
+		`[]`:                         "",
+	} {
+		_, problems := s.check([]byte(input), nil)
+		got := ""
+		if first := firstError(problems); first != nil {
+			got = first.Pointer
+		} else if input == `[]` {
+			t.Error("a list is taken")
+		}
+		if got != want {
+			t.Errorf("%s: a problem at %q, want %q", input, got, want)
+		}
+	}
+	if text := string(encoded(s.defaults())); text != `{"size":7}` {
+		t.Errorf("defaults: %s", text)
+	}
+}
+
+func TestASchemaOfReferencesThatDoubleIsRefused(t *testing.T) {
+	definitions := []string{`"d0":{"type":"string"}`}
+	for i := range 20 {
+		definitions = append(definitions, fmt.Sprintf(`"d%d":{"type":"object","properties":{"a":{"$ref":"#/$defs/d%d"},"b":{"$ref":"#/$defs/d%d"}}}`, i+1, i, i))
+	}
+	_, err := parseSchema([]byte(`{"$ref":"#/$defs/d20","$defs":{` + strings.Join(definitions, ",") + `}}`))
+	if err == nil || !strings.Contains(err.Error(), "too large") {
+		t.Errorf("error: %v", err)
+	}
+}
+
 func TestParseSchemaRefuses(t *testing.T) {
-	for _, text := range []string{`false`, `1`, `{"type":"text"}`, `{"pattern":"("}`, `{"properties":[]}`, `{"items":1}`, `{"type":[1]}`} {
+	for _, text := range []string{`false`, `1`, `{"type":"text"}`, `{"pattern":"("}`, `{"properties":[]}`, `{"items":1}`, `{"type":[1]}`,
+		`{"$ref":"#/$defs/a"}`, `{"$ref":"other.json"}`, `{"$ref":"#a"}`, `{"$ref":"#/$defs/a","$defs":{"a":{"type":"text"}}}`} {
 		if _, err := parseSchema([]byte(text)); err == nil {
 			t.Errorf("schema %s is taken", text)
 		}

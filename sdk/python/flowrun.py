@@ -657,6 +657,17 @@ class _Schema:
         changed.types.append("null")
         return changed
 
+    def defaults(self) -> Dict[str, str]:
+        """The default of each field that has one, as JSON, and of each object that may not be null those inside of it."""
+        filled = {}
+        for name, field in self.properties.items():
+            inner = {} if field.default is not None or field.takes("null") else field.defaults()
+            if field.default is not None:
+                filled[name] = field.default
+            elif inner:
+                filled[name] = "{" + ",".join(f"{dumps(k)}:{v}" for k, v in inner.items()) + "}"
+        return filled
+
     def has_secrets(self) -> bool:
         inner = [self.items, self.additional, *self.properties.values()]
         return self.secret or any(s is not None and s.has_secrets() for s in inner)
@@ -941,10 +952,74 @@ def _compile(pattern: str) -> "re.Pattern[str]":
 def _parse_schema(raw: Union[str, bytes, Mapping[str, Any]]) -> Tuple[_Schema, str]:
     """Reads a JSON Schema that an author wrote; returns it with its text."""
     document = raw.decode() if isinstance(raw, bytes) else raw if isinstance(raw, str) else dumps(raw)
-    return _schema_of(json.loads(document, parse_float=Number)), document
+    tree = json.loads(document, parse_float=Number)
+    return _SchemaReader(tree).read(tree), document
 
 
-def _schema_of(text: Any) -> _Schema:
+_MAX_TYPES = 20_000
+"""The types of one schema, as the host bounds them: references can double at every level."""
+
+
+class _SchemaReader:
+    """Reads one document and what references into it point at."""
+
+    def __init__(self, root: Any) -> None:
+        self.root, self.open, self.cuts, self.made = root, cast(List[str], []), 0, 0
+        self.known: Dict[str, Tuple[_Schema, int]] = {}
+
+    def read(self, text: Any) -> _Schema:
+        self.count(1)
+        if isinstance(text, dict) and text.get("$ref"):
+            return self.follow(text)
+        return _schema_of(text, self.read)
+
+    def count(self, types: int) -> None:
+        self.made += types
+        if self.made > _MAX_TYPES:
+            raise TypeError(f"the schema is too large: more than {_MAX_TYPES} types")
+
+    def follow(self, text: Dict[str, Any]) -> _Schema:
+        """What a reference points at, with the words beside it. Inside of what it points at it stands for any value."""
+        ref = text["$ref"]
+        if ref in self.open:
+            self.cuts += 1
+            return _Schema()
+        own = self.target(ref).copy()
+        own.doc = text.get("description", own.doc)
+        own.default = dumps(text["default"]) if "default" in text else own.default
+        own.secret = own.secret or bool(text.get("writeOnly"))
+        return own.or_null() if text.get("nullable") else own
+
+    def target(self, ref: str) -> _Schema:
+        if ref in self.known:
+            schema, made = self.known[ref]
+            self.count(made)
+            return schema
+        made, cuts = self.made, self.cuts
+        inside = self.look_up(ref)
+        self.open.append(ref)
+        schema = self.read(inside)
+        self.open.pop()
+        if self.cuts == cuts:
+            self.known[ref] = schema, self.made - made
+        return schema
+
+    def look_up(self, ref: str) -> Any:
+        """What stands at a JSON pointer in the document (RFC 6901, as a fragment)."""
+        pointer = urllib.parse.unquote(ref[1:])
+        if not ref.startswith("#") or pointer and not pointer.startswith("/"):
+            raise TypeError(f"the reference {shown(ref, 200)!r} is not one into the schema itself, such as #/$defs/name")
+        at = self.root
+        for token in pointer.split("/")[1:]:
+            token = token.replace("~1", "/").replace("~0", "~")
+            try:
+                at = at[int(token)] if isinstance(at, list) else at[token]
+            except (KeyError, IndexError, TypeError, ValueError):
+                raise TypeError(f"the reference {shown(ref, 200)!r} points at nothing") from None
+        return at
+
+
+def _schema_of(text: Any, part: Callable[[Any], _Schema]) -> _Schema:
     if text is True:
         return _Schema()
     if not isinstance(text, dict):
@@ -967,11 +1042,11 @@ def _schema_of(text: Any) -> _Schema:
         setattr(schema, attribute, text.get(word))
     schema.default = dumps(text["default"]) if "default" in text else None
     schema.required = list(text.get("required", []))
-    schema.properties = {name: _schema_of(inner) for name, inner in text.get("properties", {}).items()}
-    schema.items = _schema_of(text["items"]) if "items" in text else None
+    schema.properties = {name: part(inner) for name, inner in text.get("properties", {}).items()}
+    schema.items = part(text["items"]) if "items" in text else None
     additional = text.get("additionalProperties", True)
     schema.closed = additional is False
-    schema.additional = _schema_of(additional) if isinstance(additional, dict) else None
+    schema.additional = part(additional) if isinstance(additional, dict) else None
     return schema
 
 
@@ -1199,7 +1274,10 @@ def _decode(kind: Any, document: str, schema: Optional[_Schema], at: str) -> Any
         return tuple(items) if origin is tuple else items
     if document[0] == "{":
         inner = schema.additional if schema else None
-        return {k: _decode(args[1] if args else Any, v, inner, at + _name_token(k)) for k, v in members(document) or []}
+        given = dict(members(document) or [])
+        if schema and not at:  # an input that its author reads as a dict: what is missing of it
+            given = {**schema.defaults(), **given}
+        return {k: _decode(args[1] if args else Any, v, inner, at + _name_token(k)) for k, v in given.items()}
     return _decode_scalar(kind, document, at)
 
 

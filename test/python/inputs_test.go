@@ -22,10 +22,14 @@ func TestIssue15_5_BothSDKsSayTheSameOfInputs(t *testing.T) {
 		}
 	}
 	seen := map[string]bool{}
-	for _, c := range []struct {
+	type words struct {
 		input   string
 		unknown []string
-	}{
+	}
+	tries := map[string][]words{"graph": { // its schema is one of references
+		{`{"name":"a","size":1,"all":["b"],"next":{"name":"c"}}`, nil}, {`{"name":"a"}`, nil}, {`{"name":"long"}`, nil}, {`{}`, nil}, {`[]`, nil},
+		{`{"name":"a","size":"1"}`, nil}, {`{"name":"a","all":["b",1]}`, nil}, {`{"name":"a","nam":1}`, nil}, {`{"name":"a","next":"b"}`, nil}, {`{}`, []string{"/name"}},
+	}, "echo": {
 		{`{"text":"Bonn"}`, nil}, {`{}`, nil}, {``, nil}, {`null`, nil}, {`[]`, nil}, {`"x"`, nil}, {`{`, nil},
 		{`{"text":""}`, nil}, {`{"text":"Bonn123"}`, nil}, {`{"text":"Bonnbonnbonn"}`, nil}, {`{"text":"Zürich"}`, nil}, {`{"text":"Bonn\n"}`, nil},
 		{`{"text":5}`, nil}, {`{"text":true}`, nil}, {`{"text":null}`, nil}, {`{"text":["a"]}`, nil}, {`{"text":{"a":1}}`, nil}, {`{"text":1.50}`, nil},
@@ -48,31 +52,34 @@ func TestIssue15_5_BothSDKsSayTheSameOfInputs(t *testing.T) {
 		{`{"text":"same"}`, nil}, {`{"text":"same","kind":"MX"}`, nil}, {`{"text":"Bonn","kind":"MX"}`, nil}, {`{"text":"Bonn","text":"Ulm"}`, nil},
 		{`{"text":"${{ x }}"}`, []string{"/text"}}, {`{}`, []string{"/text"}}, {`{}`, []string{"text"}}, {`{"text":"Bonn","kind":"MX"}`, []string{"/kind"}},
 		{`{"text":"Bonn","inner":{"value":1}}`, []string{"/inner/name"}}, {`{"text":"Bonn","inners":[null,{"name":""}]}`, []string{"/inners/0"}}, {`{"text":"Bonn","tags":["x","y"]}`, []string{"/tags/1"}}, {`{"limit":0}`, []string{"/text", "/level"}},
-	} {
-		answers := map[string]*pluginv1.ValidateResponse{}
-		ends := map[string]*pluginv1.ExecuteEvent{}
-		for name, w := range both {
-			ctx, cancel := w.context(20 * time.Second)
-			answer, err := w.client.Validate(ctx, &pluginv1.ValidateRequest{Action: "echo", Input: &pluginv1.Value{Json: []byte(c.input)}, Unknown: c.unknown})
-			cancel()
-			if err != nil {
-				t.Fatalf("%s: %s: %v", name, c.input, err)
+	}}
+	for action, list := range tries {
+		for _, c := range list {
+			answers := map[string]*pluginv1.ValidateResponse{}
+			ends := map[string]*pluginv1.ExecuteEvent{}
+			for name, w := range both {
+				ctx, cancel := w.context(20 * time.Second)
+				answer, err := w.client.Validate(ctx, &pluginv1.ValidateRequest{Action: action, Input: &pluginv1.Value{Json: []byte(c.input)}, Unknown: c.unknown})
+				cancel()
+				if err != nil {
+					t.Fatalf("%s: %s %s: %v", name, action, c.input, err)
+				}
+				for _, d := range answer.GetDiagnostics() {
+					d.Summary = ownWords(d.GetSummary())
+					seen[d.GetSummary()] = true
+				}
+				answers[name] = answer
+				if c.unknown == nil {
+					ends[name] = w.do(action, c.input).end
+					clearOwnWords(ends[name])
+				}
 			}
-			for _, d := range answer.GetDiagnostics() {
-				d.Summary = ownWords(d.GetSummary())
-				seen[d.GetSummary()] = true
+			if diff := cmp.Diff(answers["go"], answers["python"], protocmp.Transform()); diff != "" {
+				t.Errorf("%s %s %v (-go +python):\n%s", action, c.input, c.unknown, diff)
 			}
-			answers[name] = answer
-			if c.unknown == nil {
-				ends[name] = w.do("echo", c.input).end
-				clearOwnWords(ends[name])
+			if diff := cmp.Diff(shape(ends["go"]), shape(ends["python"])); diff != "" {
+				t.Errorf("execute %s %s (-go +python):\n%s", action, c.input, diff)
 			}
-		}
-		if diff := cmp.Diff(answers["go"], answers["python"], protocmp.Transform()); diff != "" {
-			t.Errorf("%s %v (-go +python):\n%s", c.input, c.unknown, diff)
-		}
-		if diff := cmp.Diff(shape(ends["go"]), shape(ends["python"])); diff != "" {
-			t.Errorf("execute %s (-go +python):\n%s", c.input, diff)
 		}
 	}
 	if len(seen) < 30 {

@@ -3,7 +3,7 @@
 import datetime
 import threading
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Optional
+from typing import Annotated, Any, Dict, Literal, Optional
 
 from flowrun import (
     Applied, ByCursor, ByIndex, ByLink, ByNumber, Call, ClientCredentials, Code, Error, Example, Fault, Field, HTTPSettings, Limit, NextPage, NoInput,
@@ -114,6 +114,15 @@ plugin = Plugin("twin", "1.2.3", "One half of the twins", base_url="https://api.
 @plugin.read("echo", "Give the input back", limits=["all"], timeout=60, examples=[Example("Bonn", {"limit": 5, "text": "Bonn"})])
 def echo(c: Call[Config], i: EchoIn) -> EchoOut:
     return EchoOut(i.text, i.kind, i.limit, i.level, i.ratio, i.active, i.tags or [], i.texts or {}, i.body or Value(b"null"), i.inner, i.inners or [], i.password)
+
+
+# A schema of references, as generators write it.
+NODE = '''{"$ref":"#/$defs/node","$defs":{"node":{"type":"object","required":["name"],"additionalProperties":false,"properties":{"name":{"$ref":"#/$defs/name"},"size":{"$ref":"#/$defs/a~1b","default":7},"next":{"$ref":"#/$defs/node"},"all":{"type":"array","items":{"$ref":"#/$defs/name"}}}},"name":{"type":"string","maxLength":3},"a/b":{"type":"integer"}}}'''
+
+
+@plugin.read("graph", "Give a node back", input_schema=NODE, output_schema=NODE)
+def graph(c: Call[Config], i: Dict[str, Any]) -> Dict[str, Any]:
+    return i
 
 
 @plugin.validate_with("echo")

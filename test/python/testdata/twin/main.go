@@ -110,6 +110,11 @@ func echo(_ *sdk.Call[config], i echoIn) (echoOut, error) {
 	return echoOut{i.Text, i.Kind, i.Limit, i.Level, i.Ratio, i.Active, i.Tags, i.Texts, i.Body, i.Inner, i.Inners, i.Password}, nil
 }
 
+// node is a schema of references, as generators write it.
+var node = json.RawMessage(`{"$ref":"#/$defs/node","$defs":{"node":{"type":"object","required":["name"],"additionalProperties":false,"properties":{"name":{"$ref":"#/$defs/name"},"size":{"$ref":"#/$defs/a~1b","default":7},"next":{"$ref":"#/$defs/node"},"all":{"type":"array","items":{"$ref":"#/$defs/name"}}}},"name":{"type":"string","maxLength":3},"a/b":{"type":"integer"}}}`)
+
+func graph(_ *sdk.Call[config], i map[string]any) (map[string]any, error) { return i, nil }
+
 func texts(i echoIn, unknown []string) []sdk.Problem {
 	if sdk.IsUnknown(unknown, "/text") || i.Text != "same" {
 		return nil
@@ -339,6 +344,7 @@ func main() {
 		sdk.TokenAction("grant"), sdk.Simulator("twin-sim", "--quiet"),
 		sdk.Read("echo", "Give the input back", echo, sdk.Limits("all"), sdk.Timeout(time.Minute),
 			sdk.Example("Bonn", map[string]any{"text": "Bonn", "limit": 5}, nil), sdk.ValidateWith(texts), sdk.NarrowWith(narrowed)),
+		sdk.Read("graph", "Give a node back", graph, sdk.Input(node), sdk.Output(node)),
 		sdk.Read("fetch", "Read a path", fetch, sdk.Fault(sdk.CodeNotFound, "gone", "There is none"), sdk.Deprecated("use fetch2")),
 		sdk.Read("record", "Read a record", readRecord),
 		sdk.Keyed("send", "Send a document", send),
