@@ -3,8 +3,8 @@ package sdk
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"flag"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
