@@ -7,9 +7,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -261,18 +263,45 @@ func TestRefusalsEndAWrite(t *testing.T) {
 	}
 }
 
+// reservePort returns an address that refuses connections and that nobody else gets, and
+// what begins to listen at it.
+func reservePort(t *testing.T) (address string, listen func() net.Listener) {
+	t.Helper()
+	syscall.ForkLock.RLock() // no child gets it
+	descriptor, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(descriptor)
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket := os.NewFile(uintptr(descriptor), "reserved port")
+	t.Cleanup(func() { _ = socket.Close() })
+	if err := syscall.Bind(descriptor, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	bound, err := syscall.Getsockname(descriptor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", bound.(*syscall.SockaddrInet4).Port), func() net.Listener {
+		if err := syscall.Listen(descriptor, 16); err != nil {
+			t.Fatal(err)
+		}
+		listener, err := net.FileListener(socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return listener
+	}
+}
+
 // TestAWriteThatNeverLeftIsSentLater has a service that is down when a `once`
 // action is called, and comes up while the step waits for its next attempt.
 func TestAWriteThatNeverLeftIsSentLater(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address, listen := reservePort(t)
 	sim := taskssim.New(taskssim.Options{Token: tasksToken})
 	l := &line{name: "tasks", plugin: "tasks", kit: sim.Kit(), config: map[string]any{"base_url": "http://" + address, "token": secretRef("TASKS_TOKEN")}}
 	b := openBench(t, []*line{l}, lineSecrets())
@@ -286,12 +315,9 @@ func TestAWriteThatNeverLeftIsSentLater(t *testing.T) {
 			t.Fatalf("the run is %s: %s", status, errorText(result))
 		}
 	}
-	if listener, err = net.Listen("tcp", address); err != nil {
-		t.Skipf("the port was taken meanwhile: %v", err)
-	}
 	server := httptest.NewUnstartedServer(sim)
 	_ = server.Listener.Close() // its own, which is not used
-	server.Listener = listener
+	server.Listener = listen()
 	server.Start()
 	defer server.Close()
 	result := b.wait(t, id)
