@@ -45,6 +45,10 @@ type action struct {
 	narrowers  []func(input any, unknown []string) json.RawMessage
 	reconcile  *reconciler
 
+	configChecks    []func(config, input any, unknown []string) []Problem
+	configNarrowers []func(config, input any, unknown []string) json.RawMessage
+	otherConfigs    []string // options that take another config
+
 	finished sync.Once
 	wrong    error
 }
@@ -181,6 +185,9 @@ func (a *action) checkHooks(p *Plugin) {
 		if h.input != a.inputType {
 			p.failf("action %s: %s takes %s, the action takes %s", a.name, h.option, h.input, a.inputType)
 		}
+	}
+	for _, other := range a.otherConfigs {
+		p.failf("action %s: %s", a.name, other)
 	}
 	if r := a.reconcile; r != nil && (r.config != a.configType || r.input != a.inputType || r.output != a.outputType) {
 		p.failf("action %s: ReconcileWith has other types than the action", a.name)

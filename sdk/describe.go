@@ -1,6 +1,8 @@
 package sdk
 
 import (
+	"slices"
+
 	"github.com/flowrun/flowrun/sdk/proto/handshake"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
@@ -22,9 +24,12 @@ func (p *Plugin) describe() *pluginv1.DescribeResponse {
 	}
 	for _, a := range p.actions {
 		response.Actions = append(response.Actions, a.describe())
-		if a.reconcile != nil && len(response.Plugin.Features) == 0 {
-			response.Plugin.Features = []string{handshake.FeatureReconcile}
-		}
+	}
+	if slices.ContainsFunc(p.actions, func(a *action) bool { return a.reconcile != nil }) {
+		response.Plugin.Features = append(response.Plugin.Features, handshake.FeatureReconcile)
+	}
+	if slices.ContainsFunc(p.actions, (*action).looksAtConfig) {
+		response.Plugin.Features = append(response.Plugin.Features, handshake.FeatureValidateConfig)
 	}
 	return response
 }

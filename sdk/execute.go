@@ -51,6 +51,13 @@ func (c *core) call(raw []byte) (output any, err error) {
 	if refused := firstError(problems); refused != nil {
 		return nil, refused
 	}
+	if c.action.looksAtConfig() {
+		more, _ := c.action.onConfig(c.conn.config, input, nil)
+		if refused := firstError(more); refused != nil {
+			return nil, refused
+		}
+		problems = append(problems, more...)
+	}
 	for _, p := range c.warnings(problems) {
 		c.log(pluginv1.Log_LEVEL_WARN, p.Summary, []any{"pointer", p.Pointer})
 	}

@@ -95,6 +95,11 @@ func (s *service) Validate(_ context.Context, request *pluginv1.ValidateRequest)
 			response.OutputSchema = narrowed
 		}
 	}
+	more, narrowed := s.plugin.validateOn(a, request, input, unknown)
+	response.Diagnostics = append(response.Diagnostics, protoDiagnostics(more)...)
+	if narrowed != nil {
+		response.OutputSchema = narrowed
+	}
 	return response, nil
 }
 

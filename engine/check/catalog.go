@@ -43,6 +43,13 @@ type DefaultCatalog interface {
 	DefaultConnection(plugin string) string
 }
 
+// ConnectionCatalog is a Catalog that can tell a plugin through which connection a call
+// goes when it asks about its input: some connections declare what actions take and give.
+type ConnectionCatalog interface {
+	// ValidateOn is Validate for a call through that connection; "" = it is not known.
+	ValidateOn(ctx context.Context, action, connection string, input json.RawMessage, unknown []string) (Validation, error)
+}
+
 // Validation is a plugin's word about an input.
 type Validation struct {
 	Problems []ValidationProblem

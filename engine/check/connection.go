@@ -61,10 +61,41 @@ func (c *checker) computedConnection(s *step, node *spec.Node, text *text) {
 	}
 }
 
+// connectionKnown is the name of the connection that a step calls through, where it is
+// known before the run; "" where it is computed, or can't be told. What is wrong with it
+// is told by connection.
+func (c *checker) connectionKnown(s *step) string {
+	switch node := s.src.Connection; {
+	case s.action.builtin():
+		return ""
+	case node == nil && s.src.Written("connection"), node != nil && (node.Kind != spec.Scalar || strings.Contains(node.Text, "${{")):
+		return ""
+	case node != nil:
+		return node.Text
+	}
+	name, several := c.connectionByDefault(s.action.plan.Plugin)
+	if len(several) > 0 {
+		return ""
+	}
+	return name
+}
+
 // defaultConnection is the one named like the plugin, else the plugin's only
 // one. A plugin without any stands under its own name, with an empty config.
 func (c *checker) defaultConnection(s *step, plugin string) {
-	name := plugin
+	name, several := c.connectionByDefault(plugin)
+	if len(several) > 0 {
+		c.errorAt(s.src.Uses.Pos, CodeWhichOne, "the plugin `%s` has several connections: %s", plugin, strings.Join(several, ", ")).Hint =
+			diag.Say("say which one: `connection: " + several[0] + "`")
+		return
+	}
+	s.plan.Connection = &plan.Value{Kind: plan.ValueLiteral, Literal: jsonText(name)}
+}
+
+// connectionByDefault is the connection of a plugin where none is named, or the several
+// of which one must be named.
+func (c *checker) connectionByDefault(plugin string) (name string, several []string) {
+	name = plugin
 	if sandboxed, ok := c.catalog.(DefaultCatalog); ok {
 		if own := sandboxed.DefaultConnection(plugin); own != "" {
 			name = own
@@ -76,12 +107,10 @@ func (c *checker) defaultConnection(s *step, plugin string) {
 		case 1:
 			name = own[0]
 		default:
-			c.errorAt(s.src.Uses.Pos, CodeWhichOne, "the plugin `%s` has several connections: %s", plugin, strings.Join(own, ", ")).Hint =
-				diag.Say("say which one: `connection: " + own[0] + "`")
-			return
+			return "", own
 		}
 	}
-	s.plan.Connection = &plan.Value{Kind: plan.ValueLiteral, Literal: jsonText(name)}
+	return name, nil
 }
 
 func connectionsOf(known map[string]string, plugin string) []string {

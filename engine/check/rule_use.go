@@ -135,10 +135,18 @@ func (c *checker) oneOf(s *step) bool {
 	return isFor != isUntil
 }
 
+// askOn asks the plugin, with the connection where the catalog can tell it.
+func (c *checker) askOn(s *step, input []byte, unknown []string) (Validation, error) {
+	if on, ok := c.catalog.(ConnectionCatalog); ok {
+		return on.ValidateOn(c.ctx, s.src.Uses.Text, c.connectionKnown(s), input, unknown)
+	}
+	return c.catalog.Validate(c.ctx, s.src.Uses.Text, input, unknown)
+}
+
 // ask lets the plugin look at the input.
 func (c *checker) ask(s *step, input []byte, unknown []string) *schema.Type {
 	input, unknown = c.cutRange(s, input, unknown)
-	validation, err := c.catalog.Validate(c.ctx, s.src.Uses.Text, input, unknown)
+	validation, err := c.askOn(s, input, unknown)
 	if err != nil {
 		c.problems.Warnf(s.src.Uses.Pos, CodeNotAsked, "the plugin can't be asked about this input: %s", err.Error()).Hint =
 			diag.Say("the input is checked when the step runs")

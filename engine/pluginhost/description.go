@@ -58,6 +58,10 @@ func (d *Description) Action(name string) (*plan.Action, bool) {
 	return nil, false
 }
 
+// LooksAtConfig reports whether the plugin wants the config of the connection when it is
+// asked about an input: Host.ValidateOn.
+func (d *Description) LooksAtConfig() bool { return d.Supports(handshake.FeatureValidateConfig) }
+
 // Supports reports whether the plugin has an optional feature.
 func (d *Description) Supports(feature string) bool { return slices.Contains(d.Features, feature) }
 

@@ -89,6 +89,10 @@ type Options struct {
 	Secret  []string // absolute paths that no plugin may see, besides StateDir, whatever it is granted: the key
 	Private []string // absolute paths that a plugin may see where they were granted alone: the project
 
+	// ProjectDir is the folder from which paths in the configs of connections are meant:
+	// plugins are told it, and may open no more by that. "" = there is no project.
+	ProjectDir string
+
 	// ControlGroup is the folder of this process's own control group (cgroup.Own). Where
 	// it was handed to this process, the process moves into a group below it, and each
 	// plugin gets one. "" = resident memory and processes are watched.

@@ -189,6 +189,9 @@ func (p *process) clientConfig() *goplugin.ClientConfig {
 		handshake.EnvLaunchMark+"="+p.mark,
 		handshake.EnvHostSocket+"="+p.services.path,
 		handshake.MagicCookieKey+"="+handshake.MagicCookieValue)
+	if options.ProjectDir != "" {
+		environ = append(environ, handshake.EnvProjectDir+"="+options.ProjectDir)
+	}
 	if p.exe.tree != "" {
 		environ = append(environ, "PYTHONDONTWRITEBYTECODE=1") // where no sandbox keeps it from its tree
 	}

@@ -27,6 +27,13 @@ import (
 // the same folder where the plugin had nothing against the input. The error is a
 // *PluginError, a *runs.Error or the context's.
 func (h *Host) Validate(ctx context.Context, action, digest string, input json.RawMessage, unknown []string) ([]Diagnostic, json.RawMessage, error) {
+	return h.ValidateOn(ctx, action, digest, Connection{}, input, unknown)
+}
+
+// ValidateOn is Validate for a call whose connection is known: a plugin that looks at
+// configs (handshake.FeatureValidateConfig) gets that of the connection, without its
+// secrets. The zero Connection is one that is not known.
+func (h *Host) ValidateOn(ctx context.Context, action, digest string, conn Connection, input json.RawMessage, unknown []string) ([]Diagnostic, json.RawMessage, error) {
 	plugin, name := splitAction(action)
 	u, c, err := h.contract(ctx, plugin, digest)
 	if err != nil {
@@ -38,11 +45,15 @@ func (h *Host) Validate(ctx context.Context, action, digest string, input json.R
 	if input, unknown, err = withoutSecrets(input, unknown); err != nil {
 		return nil, nil, fmt.Errorf("validate %s: %w", action, err)
 	}
-	question := questionKey(c.Digest, name, input, unknown)
+	request := &pluginv1.ValidateRequest{Action: name, Input: &pluginv1.Value{Json: input}, Unknown: unknown}
+	if err := configure(request, c, conn); err != nil {
+		return nil, nil, fmt.Errorf("validate %s: %w", action, err)
+	}
+	question := questionKey(c.Digest, request)
 	if v, ok := u.plugin.answers.get(h.dir, plugin, question); ok && !u.isAttached() {
 		return v.diagnostics, v.output, nil
 	}
-	v, err := u.validate(ctx, &pluginv1.ValidateRequest{Action: name, Input: &pluginv1.Value{Json: input}, Unknown: unknown})
+	v, err := u.validate(ctx, request)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -52,10 +63,28 @@ func (h *Host) Validate(ctx context.Context, action, digest string, input json.R
 	return v.diagnostics, v.output, nil
 }
 
-func questionKey(digest, action string, input []byte, unknown []string) string {
+// configure puts the config of a connection into a question to a plugin that looks at it.
+func configure(request *pluginv1.ValidateRequest, c *contract, conn Connection) error {
+	if conn.Name == "" || len(conn.Config) == 0 || !c.LooksAtConfig() {
+		return nil
+	}
+	config, left, err := withoutSecrets(conn.Config, nil)
+	if err != nil {
+		return fmt.Errorf("config of connection %q: %w", conn.Name, err)
+	}
+	request.Connection, request.Config, request.ConfigUnknown = conn.Name, &pluginv1.Value{Json: config}, left
+	return nil
+}
+
+func questionKey(digest string, request *pluginv1.ValidateRequest) string {
 	sum := sha256.New()
-	for _, part := range append([]string{digest, action, string(input)}, unknown...) {
+	for _, part := range append([]string{digest, request.GetAction(), string(request.GetInput().GetJson())}, request.GetUnknown()...) {
 		fmt.Fprintf(sum, "%d:%s", len(part), part)
+	}
+	if request.GetConfig() != nil {
+		for _, part := range append([]string{"config", request.GetConnection(), string(request.GetConfig().GetJson())}, request.GetConfigUnknown()...) {
+			fmt.Fprintf(sum, "%d:%s", len(part), part)
+		}
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }

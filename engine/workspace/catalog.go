@@ -23,6 +23,8 @@ var (
 	_ check.Catalog   = (*catalog)(nil)
 	_ check.LastWords = (*catalog)(nil)
 	_ check.Advice    = (*catalog)(nil)
+
+	_ check.ConnectionCatalog = (*catalog)(nil)
 )
 
 // Action returns an action by its full name.
@@ -75,10 +77,15 @@ func (c *catalog) PluginHint(plugin string) diag.Hint {
 
 // Validate asks the action's plugin about literal inputs.
 func (c *catalog) Validate(ctx context.Context, action string, input json.RawMessage, unknown []string) (check.Validation, error) {
+	return c.ValidateOn(ctx, action, "", input, unknown)
+}
+
+// ValidateOn is Validate for a call through a connection; "" = it is not known.
+func (c *catalog) ValidateOn(ctx context.Context, action, connection string, input json.RawMessage, unknown []string) (check.Validation, error) {
 	if _, builtin := c.project.builtins[action]; builtin {
 		return check.Validation{}, nil
 	}
-	diagnostics, output, err := c.project.askPlugin(ctx, action, input, unknown)
+	diagnostics, output, err := c.project.askPluginOn(ctx, action, connection, input, unknown)
 	if err != nil {
 		return check.Validation{}, err
 	}

@@ -93,10 +93,22 @@ func (p *Workspace) ForgetFailures() {
 // askPlugin asks the plugin of an action about an input, in the revision that the project
 // goes by.
 func (p *Workspace) askPlugin(ctx context.Context, action string, input json.RawMessage, unknown []string) ([]pluginhost.Diagnostic, json.RawMessage, error) {
+	return p.askPluginOn(ctx, action, "", input, unknown)
+}
+
+// askPluginOn is askPlugin for a call through a connection, "" where it is not known. What
+// is wrong with the connection itself is told elsewhere: the plugin is asked without it.
+func (p *Workspace) askPluginOn(ctx context.Context, action, connection string, input json.RawMessage, unknown []string) ([]pluginhost.Diagnostic, json.RawMessage, error) {
 	plugin, _, _ := strings.Cut(action, ".")
 	digest := ""
+	var conn pluginhost.Connection
 	if description, err := p.Describe(plugin); err == nil {
 		digest = description.Digest
+		if connection != "" && description.LooksAtConfig() {
+			if resolved, err := p.Connection(plugin, connection); err == nil {
+				conn = resolved.Connection
+			}
+		}
 	}
-	return p.host.Validate(ctx, action, digest, input, unknown)
+	return p.host.ValidateOn(ctx, action, digest, conn, input, unknown)
 }

@@ -125,6 +125,8 @@ func Load(_ context.Context, config Config) (*Workspace, error) {
 		Private:  []string{config.Dir},
 		Named:    p.configFiles,
 
+		ProjectDir: config.Dir,
+
 		ControlGroup: config.ControlGroup,
 		KeepInForce:  config.KeepPlugins,
 	})

@@ -150,6 +150,20 @@ func (p *Plugin) ValidateNarrow(action string, input any, unknown ...string) ([]
 	return problems(response.GetDiagnostics()), response.GetOutputSchema()
 }
 
+// ValidateOn is ValidateNarrow by a host that knows the connection: config is what stands
+// in it. missing names, as JSON Pointers, the secrets that are not told.
+func (p *Plugin) ValidateOn(action string, config any, missing []string, input any, unknown ...string) ([]sdk.Problem, json.RawMessage) {
+	p.t.Helper()
+	response, err := p.client.Validate(p.t.Context(), &pluginv1.ValidateRequest{
+		Action: action, Input: &pluginv1.Value{Json: encode(p.t, input)}, Unknown: unknown,
+		Connection: Connection, Config: &pluginv1.Value{Json: encode(p.t, config)}, ConfigUnknown: missing,
+	})
+	if err != nil {
+		p.t.Fatalf("validate %s: %v", action, err)
+	}
+	return problems(response.GetDiagnostics()), response.GetOutputSchema()
+}
+
 // Call runs one attempt of one page. Exactly one of Output, Pending and Err of
 // the result is set; an output that does not fit the action's schema fails the
 // test.

@@ -114,7 +114,7 @@ func questionRows(add adder) {
 func outboundRows(add adder) {
 	own := func(field protoreflect.Name) Row { return Row{Field: protoreflect.FullName(field), Kind: Outbound} }
 	add("DescribeRequest", own("host_version"))
-	add("ValidateRequest", own("action"), own("unknown"))
+	add("ValidateRequest", own("action"), own("unknown"), own("connection"), own("config_unknown"))
 	add("ConnectRequest", own("connection"), own("config_hash"))
 	add("CheckConnectionRequest", own("connection"))
 	add("ExecuteRequest", own("action"), own("connection"), own("checkpoint"), own("page_cursor"), own("watermark"), own("page_note"))

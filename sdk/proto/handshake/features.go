@@ -3,7 +3,8 @@ package handshake
 // The words of Capabilities: what one side has beyond the calls that all have. The
 // README of the protocol says what each means. A word that is not known is passed over.
 const (
-	FeatureReconcile = "reconcile" // of a plugin: it answers Reconcile
+	FeatureReconcile      = "reconcile"       // of a plugin: it answers Reconcile
+	FeatureValidateConfig = "validate_config" // of a plugin: it looks at ValidateRequest.config
 
 	FeatureState     = "state"      // of a host: GetState and PutState
 	FeatureTokens    = "tokens"     // of a host: AcquireToken and CommitToken

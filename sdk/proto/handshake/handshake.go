@@ -35,6 +35,10 @@ const (
 	// EnvMessageLimit is how many bytes of one message the host takes, when that
 	// is not DefaultMessageLimit; at most MaxMessageLimit.
 	EnvMessageLimit = "FLOWRUN_MESSAGE_LIMIT"
+
+	// EnvProjectDir is the folder of the project, from which the paths of a config are
+	// meant; absent where there is no project.
+	EnvProjectDir = "FLOWRUN_PROJECT_DIR"
 )
 
 // LaunchTokenKey is the gRPC metadata key under which host and plugin present

@@ -1331,9 +1331,12 @@ func (x *Diagnostic) GetPointer() string {
 
 type ValidateRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Action        string                 `protobuf:"bytes,1,opt,name=action,proto3" json:"action,omitempty"`   // its name
-	Input         *Value                 `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`     // what is known of the input
-	Unknown       []string               `protobuf:"bytes,3,rep,name=unknown,proto3" json:"unknown,omitempty"` // JSON Pointers of parts that are expressions still
+	Action        string                 `protobuf:"bytes,1,opt,name=action,proto3" json:"action,omitempty"`                                     // its name
+	Input         *Value                 `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`                                       // what is known of the input
+	Unknown       []string               `protobuf:"bytes,3,rep,name=unknown,proto3" json:"unknown,omitempty"`                                   // JSON Pointers of parts that are expressions still
+	Connection    string                 `protobuf:"bytes,20,opt,name=connection,proto3" json:"connection,omitempty"`                            // what the call will name it by, for messages; it need not be open. "" = it is not known yet
+	Config        *Value                 `protobuf:"bytes,21,opt,name=config,proto3" json:"config,omitempty"`                                    // of that connection, without its secrets; absent = not known, or the plugin lacks `validate_config`
+	ConfigUnknown []string               `protobuf:"bytes,22,rep,name=config_unknown,json=configUnknown,proto3" json:"config_unknown,omitempty"` // JSON Pointers of the secrets that were left out of config
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1385,6 +1388,27 @@ func (x *ValidateRequest) GetInput() *Value {
 func (x *ValidateRequest) GetUnknown() []string {
 	if x != nil {
 		return x.Unknown
+	}
+	return nil
+}
+
+func (x *ValidateRequest) GetConnection() string {
+	if x != nil {
+		return x.Connection
+	}
+	return ""
+}
+
+func (x *ValidateRequest) GetConfig() *Value {
+	if x != nil {
+		return x.Config
+	}
+	return nil
+}
+
+func (x *ValidateRequest) GetConfigUnknown() []string {
+	if x != nil {
+		return x.ConfigUnknown
 	}
 	return nil
 }
@@ -3427,11 +3451,16 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\bSeverity\x12\x18\n" +
 	"\x14SEVERITY_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSEVERITY_ERROR\x10\x01\x12\x14\n" +
-	"\x10SEVERITY_WARNING\x10\x02\"s\n" +
+	"\x10SEVERITY_WARNING\x10\x02\"\xf2\x01\n" +
 	"\x0fValidateRequest\x12\x16\n" +
 	"\x06action\x18\x01 \x01(\tR\x06action\x12.\n" +
 	"\x05input\x18\x02 \x01(\v2\x18.flowrun.plugin.v1.ValueR\x05input\x12\x18\n" +
-	"\aunknown\x18\x03 \x03(\tR\aunknown\"x\n" +
+	"\aunknown\x18\x03 \x03(\tR\aunknown\x12\x1e\n" +
+	"\n" +
+	"connection\x18\x14 \x01(\tR\n" +
+	"connection\x120\n" +
+	"\x06config\x18\x15 \x01(\v2\x18.flowrun.plugin.v1.ValueR\x06config\x12%\n" +
+	"\x0econfig_unknown\x18\x16 \x03(\tR\rconfigUnknownJ\x04\b\x04\x10\x14\"x\n" +
 	"\x10ValidateResponse\x12?\n" +
 	"\vdiagnostics\x18\x01 \x03(\v2\x1d.flowrun.plugin.v1.DiagnosticR\vdiagnostics\x12#\n" +
 	"\routput_schema\x18\x02 \x01(\fR\foutputSchema\"\x83\x01\n" +
@@ -3735,68 +3764,69 @@ var file_flowrun_plugin_v1_plugin_proto_depIdxs = []int32{
 	1,  // 14: flowrun.plugin.v1.Fault.code:type_name -> flowrun.plugin.v1.Code
 	2,  // 15: flowrun.plugin.v1.Diagnostic.severity:type_name -> flowrun.plugin.v1.Diagnostic.Severity
 	5,  // 16: flowrun.plugin.v1.ValidateRequest.input:type_name -> flowrun.plugin.v1.Value
-	17, // 17: flowrun.plugin.v1.ValidateResponse.diagnostics:type_name -> flowrun.plugin.v1.Diagnostic
-	5,  // 18: flowrun.plugin.v1.ConnectRequest.config:type_name -> flowrun.plugin.v1.Value
-	17, // 19: flowrun.plugin.v1.ConnectResponse.diagnostics:type_name -> flowrun.plugin.v1.Diagnostic
-	32, // 20: flowrun.plugin.v1.CheckConnectionResponse.error:type_name -> flowrun.plugin.v1.Error
-	5,  // 21: flowrun.plugin.v1.ExecuteRequest.input:type_name -> flowrun.plugin.v1.Value
-	25, // 22: flowrun.plugin.v1.ExecuteRequest.run:type_name -> flowrun.plugin.v1.RunContext
-	47, // 23: flowrun.plugin.v1.RunContext.scheduled_at:type_name -> google.protobuf.Timestamp
-	27, // 24: flowrun.plugin.v1.ExecuteEvent.log:type_name -> flowrun.plugin.v1.Log
-	28, // 25: flowrun.plugin.v1.ExecuteEvent.progress:type_name -> flowrun.plugin.v1.Progress
-	29, // 26: flowrun.plugin.v1.ExecuteEvent.completed:type_name -> flowrun.plugin.v1.Completed
-	30, // 27: flowrun.plugin.v1.ExecuteEvent.pending:type_name -> flowrun.plugin.v1.Pending
-	32, // 28: flowrun.plugin.v1.ExecuteEvent.failed:type_name -> flowrun.plugin.v1.Error
-	3,  // 29: flowrun.plugin.v1.Log.level:type_name -> flowrun.plugin.v1.Log.Level
-	47, // 30: flowrun.plugin.v1.Log.time:type_name -> google.protobuf.Timestamp
-	5,  // 31: flowrun.plugin.v1.Completed.output:type_name -> flowrun.plugin.v1.Value
-	46, // 32: flowrun.plugin.v1.Pending.retry_after:type_name -> google.protobuf.Duration
-	31, // 33: flowrun.plugin.v1.Pending.prompt:type_name -> flowrun.plugin.v1.Prompt
-	47, // 34: flowrun.plugin.v1.Prompt.expires_at:type_name -> google.protobuf.Timestamp
-	1,  // 35: flowrun.plugin.v1.Error.code:type_name -> flowrun.plugin.v1.Code
-	46, // 36: flowrun.plugin.v1.Error.retry_after:type_name -> google.protobuf.Duration
-	4,  // 37: flowrun.plugin.v1.Error.applied:type_name -> flowrun.plugin.v1.Error.Applied
-	5,  // 38: flowrun.plugin.v1.ReconcileRequest.input:type_name -> flowrun.plugin.v1.Value
-	25, // 39: flowrun.plugin.v1.ReconcileRequest.run:type_name -> flowrun.plugin.v1.RunContext
-	4,  // 40: flowrun.plugin.v1.ReconcileResponse.applied:type_name -> flowrun.plugin.v1.Error.Applied
-	5,  // 41: flowrun.plugin.v1.ReconcileResponse.output:type_name -> flowrun.plugin.v1.Value
-	46, // 42: flowrun.plugin.v1.PutStateRequest.ttl:type_name -> google.protobuf.Duration
-	46, // 43: flowrun.plugin.v1.AcquireTokenRequest.min_ttl:type_name -> google.protobuf.Duration
-	42, // 44: flowrun.plugin.v1.AcquireTokenResponse.token:type_name -> flowrun.plugin.v1.Token
-	43, // 45: flowrun.plugin.v1.AcquireTokenResponse.lease:type_name -> flowrun.plugin.v1.RefreshLease
-	41, // 46: flowrun.plugin.v1.AcquireTokenResponse.stored:type_name -> flowrun.plugin.v1.StoredToken
-	47, // 47: flowrun.plugin.v1.StoredToken.expires_at:type_name -> google.protobuf.Timestamp
-	47, // 48: flowrun.plugin.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
-	42, // 49: flowrun.plugin.v1.RefreshLease.stale:type_name -> flowrun.plugin.v1.Token
-	47, // 50: flowrun.plugin.v1.RefreshLease.until:type_name -> google.protobuf.Timestamp
-	42, // 51: flowrun.plugin.v1.CommitTokenRequest.token:type_name -> flowrun.plugin.v1.Token
-	32, // 52: flowrun.plugin.v1.CommitTokenRequest.error:type_name -> flowrun.plugin.v1.Error
-	42, // 53: flowrun.plugin.v1.CommitTokenResponse.token:type_name -> flowrun.plugin.v1.Token
-	7,  // 54: flowrun.plugin.v1.Plugin.Describe:input_type -> flowrun.plugin.v1.DescribeRequest
-	18, // 55: flowrun.plugin.v1.Plugin.Validate:input_type -> flowrun.plugin.v1.ValidateRequest
-	20, // 56: flowrun.plugin.v1.Plugin.Connect:input_type -> flowrun.plugin.v1.ConnectRequest
-	22, // 57: flowrun.plugin.v1.Plugin.CheckConnection:input_type -> flowrun.plugin.v1.CheckConnectionRequest
-	24, // 58: flowrun.plugin.v1.Plugin.Execute:input_type -> flowrun.plugin.v1.ExecuteRequest
-	33, // 59: flowrun.plugin.v1.Plugin.Reconcile:input_type -> flowrun.plugin.v1.ReconcileRequest
-	35, // 60: flowrun.plugin.v1.Host.GetState:input_type -> flowrun.plugin.v1.GetStateRequest
-	37, // 61: flowrun.plugin.v1.Host.PutState:input_type -> flowrun.plugin.v1.PutStateRequest
-	39, // 62: flowrun.plugin.v1.Host.AcquireToken:input_type -> flowrun.plugin.v1.AcquireTokenRequest
-	44, // 63: flowrun.plugin.v1.Host.CommitToken:input_type -> flowrun.plugin.v1.CommitTokenRequest
-	8,  // 64: flowrun.plugin.v1.Plugin.Describe:output_type -> flowrun.plugin.v1.DescribeResponse
-	19, // 65: flowrun.plugin.v1.Plugin.Validate:output_type -> flowrun.plugin.v1.ValidateResponse
-	21, // 66: flowrun.plugin.v1.Plugin.Connect:output_type -> flowrun.plugin.v1.ConnectResponse
-	23, // 67: flowrun.plugin.v1.Plugin.CheckConnection:output_type -> flowrun.plugin.v1.CheckConnectionResponse
-	26, // 68: flowrun.plugin.v1.Plugin.Execute:output_type -> flowrun.plugin.v1.ExecuteEvent
-	34, // 69: flowrun.plugin.v1.Plugin.Reconcile:output_type -> flowrun.plugin.v1.ReconcileResponse
-	36, // 70: flowrun.plugin.v1.Host.GetState:output_type -> flowrun.plugin.v1.GetStateResponse
-	38, // 71: flowrun.plugin.v1.Host.PutState:output_type -> flowrun.plugin.v1.PutStateResponse
-	40, // 72: flowrun.plugin.v1.Host.AcquireToken:output_type -> flowrun.plugin.v1.AcquireTokenResponse
-	45, // 73: flowrun.plugin.v1.Host.CommitToken:output_type -> flowrun.plugin.v1.CommitTokenResponse
-	64, // [64:74] is the sub-list for method output_type
-	54, // [54:64] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	5,  // 17: flowrun.plugin.v1.ValidateRequest.config:type_name -> flowrun.plugin.v1.Value
+	17, // 18: flowrun.plugin.v1.ValidateResponse.diagnostics:type_name -> flowrun.plugin.v1.Diagnostic
+	5,  // 19: flowrun.plugin.v1.ConnectRequest.config:type_name -> flowrun.plugin.v1.Value
+	17, // 20: flowrun.plugin.v1.ConnectResponse.diagnostics:type_name -> flowrun.plugin.v1.Diagnostic
+	32, // 21: flowrun.plugin.v1.CheckConnectionResponse.error:type_name -> flowrun.plugin.v1.Error
+	5,  // 22: flowrun.plugin.v1.ExecuteRequest.input:type_name -> flowrun.plugin.v1.Value
+	25, // 23: flowrun.plugin.v1.ExecuteRequest.run:type_name -> flowrun.plugin.v1.RunContext
+	47, // 24: flowrun.plugin.v1.RunContext.scheduled_at:type_name -> google.protobuf.Timestamp
+	27, // 25: flowrun.plugin.v1.ExecuteEvent.log:type_name -> flowrun.plugin.v1.Log
+	28, // 26: flowrun.plugin.v1.ExecuteEvent.progress:type_name -> flowrun.plugin.v1.Progress
+	29, // 27: flowrun.plugin.v1.ExecuteEvent.completed:type_name -> flowrun.plugin.v1.Completed
+	30, // 28: flowrun.plugin.v1.ExecuteEvent.pending:type_name -> flowrun.plugin.v1.Pending
+	32, // 29: flowrun.plugin.v1.ExecuteEvent.failed:type_name -> flowrun.plugin.v1.Error
+	3,  // 30: flowrun.plugin.v1.Log.level:type_name -> flowrun.plugin.v1.Log.Level
+	47, // 31: flowrun.plugin.v1.Log.time:type_name -> google.protobuf.Timestamp
+	5,  // 32: flowrun.plugin.v1.Completed.output:type_name -> flowrun.plugin.v1.Value
+	46, // 33: flowrun.plugin.v1.Pending.retry_after:type_name -> google.protobuf.Duration
+	31, // 34: flowrun.plugin.v1.Pending.prompt:type_name -> flowrun.plugin.v1.Prompt
+	47, // 35: flowrun.plugin.v1.Prompt.expires_at:type_name -> google.protobuf.Timestamp
+	1,  // 36: flowrun.plugin.v1.Error.code:type_name -> flowrun.plugin.v1.Code
+	46, // 37: flowrun.plugin.v1.Error.retry_after:type_name -> google.protobuf.Duration
+	4,  // 38: flowrun.plugin.v1.Error.applied:type_name -> flowrun.plugin.v1.Error.Applied
+	5,  // 39: flowrun.plugin.v1.ReconcileRequest.input:type_name -> flowrun.plugin.v1.Value
+	25, // 40: flowrun.plugin.v1.ReconcileRequest.run:type_name -> flowrun.plugin.v1.RunContext
+	4,  // 41: flowrun.plugin.v1.ReconcileResponse.applied:type_name -> flowrun.plugin.v1.Error.Applied
+	5,  // 42: flowrun.plugin.v1.ReconcileResponse.output:type_name -> flowrun.plugin.v1.Value
+	46, // 43: flowrun.plugin.v1.PutStateRequest.ttl:type_name -> google.protobuf.Duration
+	46, // 44: flowrun.plugin.v1.AcquireTokenRequest.min_ttl:type_name -> google.protobuf.Duration
+	42, // 45: flowrun.plugin.v1.AcquireTokenResponse.token:type_name -> flowrun.plugin.v1.Token
+	43, // 46: flowrun.plugin.v1.AcquireTokenResponse.lease:type_name -> flowrun.plugin.v1.RefreshLease
+	41, // 47: flowrun.plugin.v1.AcquireTokenResponse.stored:type_name -> flowrun.plugin.v1.StoredToken
+	47, // 48: flowrun.plugin.v1.StoredToken.expires_at:type_name -> google.protobuf.Timestamp
+	47, // 49: flowrun.plugin.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
+	42, // 50: flowrun.plugin.v1.RefreshLease.stale:type_name -> flowrun.plugin.v1.Token
+	47, // 51: flowrun.plugin.v1.RefreshLease.until:type_name -> google.protobuf.Timestamp
+	42, // 52: flowrun.plugin.v1.CommitTokenRequest.token:type_name -> flowrun.plugin.v1.Token
+	32, // 53: flowrun.plugin.v1.CommitTokenRequest.error:type_name -> flowrun.plugin.v1.Error
+	42, // 54: flowrun.plugin.v1.CommitTokenResponse.token:type_name -> flowrun.plugin.v1.Token
+	7,  // 55: flowrun.plugin.v1.Plugin.Describe:input_type -> flowrun.plugin.v1.DescribeRequest
+	18, // 56: flowrun.plugin.v1.Plugin.Validate:input_type -> flowrun.plugin.v1.ValidateRequest
+	20, // 57: flowrun.plugin.v1.Plugin.Connect:input_type -> flowrun.plugin.v1.ConnectRequest
+	22, // 58: flowrun.plugin.v1.Plugin.CheckConnection:input_type -> flowrun.plugin.v1.CheckConnectionRequest
+	24, // 59: flowrun.plugin.v1.Plugin.Execute:input_type -> flowrun.plugin.v1.ExecuteRequest
+	33, // 60: flowrun.plugin.v1.Plugin.Reconcile:input_type -> flowrun.plugin.v1.ReconcileRequest
+	35, // 61: flowrun.plugin.v1.Host.GetState:input_type -> flowrun.plugin.v1.GetStateRequest
+	37, // 62: flowrun.plugin.v1.Host.PutState:input_type -> flowrun.plugin.v1.PutStateRequest
+	39, // 63: flowrun.plugin.v1.Host.AcquireToken:input_type -> flowrun.plugin.v1.AcquireTokenRequest
+	44, // 64: flowrun.plugin.v1.Host.CommitToken:input_type -> flowrun.plugin.v1.CommitTokenRequest
+	8,  // 65: flowrun.plugin.v1.Plugin.Describe:output_type -> flowrun.plugin.v1.DescribeResponse
+	19, // 66: flowrun.plugin.v1.Plugin.Validate:output_type -> flowrun.plugin.v1.ValidateResponse
+	21, // 67: flowrun.plugin.v1.Plugin.Connect:output_type -> flowrun.plugin.v1.ConnectResponse
+	23, // 68: flowrun.plugin.v1.Plugin.CheckConnection:output_type -> flowrun.plugin.v1.CheckConnectionResponse
+	26, // 69: flowrun.plugin.v1.Plugin.Execute:output_type -> flowrun.plugin.v1.ExecuteEvent
+	34, // 70: flowrun.plugin.v1.Plugin.Reconcile:output_type -> flowrun.plugin.v1.ReconcileResponse
+	36, // 71: flowrun.plugin.v1.Host.GetState:output_type -> flowrun.plugin.v1.GetStateResponse
+	38, // 72: flowrun.plugin.v1.Host.PutState:output_type -> flowrun.plugin.v1.PutStateResponse
+	40, // 73: flowrun.plugin.v1.Host.AcquireToken:output_type -> flowrun.plugin.v1.AcquireTokenResponse
+	45, // 74: flowrun.plugin.v1.Host.CommitToken:output_type -> flowrun.plugin.v1.CommitTokenResponse
+	65, // [65:75] is the sub-list for method output_type
+	55, // [55:65] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_flowrun_plugin_v1_plugin_proto_init() }
