@@ -51,6 +51,8 @@ type Request struct {
 	// SecretQuery names parameters of Query whose values are never shown: a token
 	// that the service wants there.
 	SecretQuery []string
+	// Cookies are sent with this request alone; none is kept. They count as a credential.
+	Cookies []*http.Cookie
 
 	JSON        any        // body, encoded; nil = none
 	Form        url.Values // body as a form (application/x-www-form-urlencoded), when JSON is nil
@@ -210,7 +212,8 @@ func (h *HTTPClient) maskQuery(request *Request) {
 	}
 }
 
-// outgoing builds the request. A header that would carry cookies is dropped.
+// outgoing builds the request. A header that would carry cookies is dropped: they are
+// Request.Cookies.
 func (h *HTTPClient) outgoing(ctx context.Context, request *Request, target *url.URL) (*http.Request, error) {
 	body, contentType := request.Body, request.ContentType
 	if request.Form != nil {
@@ -259,6 +262,9 @@ func (h *HTTPClient) setHeaders(outgoing *http.Request, request *Request, conten
 		header.Set("Content-Type", contentType)
 	}
 	header.Del("Cookie")
+	for _, cookie := range request.Cookies {
+		outgoing.AddCookie(cookie)
+	}
 	if trace := h.core.run.Traceparent; isTraceparent(trace) && header.Get("Traceparent") == "" {
 		header.Set("Traceparent", trace)
 	}

@@ -75,7 +75,10 @@ func ProductRules() Rules { //nolint:funlen // a table
 			"internal/mutant":   {},
 			"plugins":           {"sdk"},
 			"plugins/*/*sim":    {"internal/simkit"},
-			"plugins/*/cmd/*":   {"plugins/*"},
+			// the plugins that are told what they are share how recipes are run
+			"plugins/openapi":            {"sdk", "plugins/internal/*", "plugins/openapi/**"},
+			"plugins/openapi/openapisim": {"internal/simkit", "plugins/openapi/**"},
+			"plugins/*/cmd/*":            {"plugins/*"},
 			// the module of the SDK imports nothing of flowrun's own
 			"sdk":          {"sdk/near", "sdk/proto/**"},
 			"sdk/near":     {},
@@ -185,7 +188,7 @@ func rooms() []string {
 // soleImporters are the libraries that one part of the product alone may import.
 func soleImporters() map[string][]string {
 	return map[string][]string{
-		"gopkg.in/yaml.v3":                    {"engine/spec"},
+		"gopkg.in/yaml.v3":                    {"engine/spec", "plugins/openapi/tree"},
 		"go.yaml.in/yaml":                     {"engine/spec"},
 		"github.com/expr-lang/expr":           {"engine/eval"},
 		"go.etcd.io/bbolt":                    {"engine/boltstore"},
