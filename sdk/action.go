@@ -28,6 +28,7 @@ type action struct {
 
 	input, output       *schema
 	rawInput, rawOutput json.RawMessage // given by the author instead of reflected
+	wire                []byte          // the recipe that it was read from; nil = it is a part of the plugin
 
 	limiters    []string
 	paging      *pluginv1.Paging

@@ -1,9 +1,15 @@
 package sdk
 
 import (
+	"encoding/json"
+	"errors"
 	"net/http"
 	"reflect"
 	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // connection is one named instance of the plugin's config, with its own pool
@@ -17,11 +23,31 @@ type connection struct {
 	err      error
 	secrets  []string
 	granted  origins // where its credentials may go
+	wire     []byte  // the recipe that it was opened with
+	recipe   []byte  // the author's, in it
+}
+
+// recipeOf reads the recipe of a connection: the schema of its config, and the author's
+// own part.
+func (p *Plugin) recipeOf(wire []byte) (config *schema, recipe []byte, err error) {
+	if p.described == nil || len(wire) == 0 {
+		return p.config, nil, nil
+	}
+	var described pluginv1.DescribeResponse
+	if err := proto.Unmarshal(wire, &described); err != nil {
+		return nil, nil, errors.New("the recipe is not one of this plugin's")
+	}
+	config, err = parseSchema(described.GetConfigSchema())
+	return config, described.GetRecipe(), err
 }
 
 // openConnection decodes and checks a config. It does not use the network.
-func (p *Plugin) openConnection(name, hash string, raw []byte) (*connection, []Problem) {
-	config, problems := decodeInto(raw, p.config, p.configType, nil)
+func (p *Plugin) openConnection(name, hash string, raw, wire []byte) (*connection, []Problem) {
+	shape, recipe, err := p.recipeOf(wire)
+	if err != nil {
+		return nil, []Problem{Problemf("", "%v", err)}
+	}
+	config, problems := decodeInto(raw, shape, p.configType, nil)
 	if firstError(problems) != nil {
 		return nil, problems
 	}
@@ -33,10 +59,13 @@ func (p *Plugin) openConnection(name, hash string, raw []byte) (*connection, []P
 	}
 	if base, err := CheckBaseURL(settings.BaseURL); err == nil {
 		settings.BaseURL = base
-		setByName(reflect.ValueOf(config).Elem(), "base_url", base)
+		setBaseURL(config, base)
 	}
 	for _, check := range p.validateConfig {
 		problems = append(problems, check(config)...)
+	}
+	if p.described != nil && p.described.check != nil {
+		problems = append(problems, p.described.check(recipe, config)...)
 	}
 	if firstError(problems) != nil {
 		return nil, problems
@@ -45,7 +74,7 @@ func (p *Plugin) openConnection(name, hash string, raw []byte) (*connection, []P
 	if firstError(problems) != nil {
 		return nil, problems
 	}
-	c := &connection{name: name, hash: hash, config: config, settings: settings, secrets: secretValues(p.config, raw), granted: granted}
+	c := &connection{name: name, hash: hash, config: config, settings: settings, secrets: secretValues(shape, raw), granted: granted, wire: wire, recipe: recipe}
 	transport, err := newTransport(settings)
 	if err != nil {
 		c.err = err
@@ -53,6 +82,25 @@ func (p *Plugin) openConnection(name, hash string, raw []byte) (*connection, []P
 		c.pool = &http.Client{Transport: transport}
 	}
 	return c, problems
+}
+
+// setBaseURL puts the checked address into a config: a struct, or a Value.
+func setBaseURL(config any, base string) {
+	document, is := config.(*Value)
+	if !is {
+		if fields := reflect.ValueOf(config).Elem(); fields.Kind() == reflect.Struct {
+			setByName(fields, "base_url", base)
+		}
+		return
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(*document, &fields) != nil || fields["base_url"] == nil {
+		return
+	}
+	fields["base_url"], _ = json.Marshal(base) // a text
+	if changed, err := json.Marshal(fields); err == nil {
+		*document = changed
+	}
 }
 
 // setByName sets the text field of a JSON name, in embedded structs too.

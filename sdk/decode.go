@@ -39,7 +39,13 @@ func decodeInto(raw []byte, s *schema, t reflect.Type, unknown []string) (any, [
 		return into.Interface(), problems
 	}
 	if len(missing) > 0 {
-		raw = encoded(missing.without(document, ""))
+		document = missing.without(document, "")
+		raw = encoded(document)
+	}
+	if t == rawType { // nothing to decode over
+		if filled, changed := s.fill(document); changed {
+			raw = encoded(filled)
+		}
 	}
 	if err := fillDefaults(into, s); err != nil {
 		return into.Interface(), append(problems, Problemf("", "%v", err))

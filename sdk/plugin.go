@@ -15,6 +15,9 @@ import (
 // sdkVersion is what Describe reports: which SDK made the plugin.
 const sdkVersion = "go/0.1.0"
 
+// hostName is the grammar of the names that projects give to plugins.
+var hostName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`) })
+
 var nameGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`) })
 
 // Plugin is a plugin under construction and then its description. It is
@@ -38,6 +41,7 @@ type Plugin struct {
 	hostsFrom      []func(config any) []string
 	hosts          origins // of Hosts
 	check          func(c *core, config any) (string, error)
+	described      *describer // nil = its actions are those of its parts
 
 	errs []error
 }
@@ -133,6 +137,10 @@ func (p *Plugin) finish() {
 				p.failf("limiter %s: scope field %q is not in the config", l.Name, field)
 			}
 		}
+	}
+	if p.described != nil {
+		p.described.finish(p)
+		return
 	}
 	if p.tokenAction != "" && p.action(p.tokenAction) == nil {
 		p.failf("token action %q is not an action of the plugin", p.tokenAction)

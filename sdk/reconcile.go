@@ -12,7 +12,10 @@ import (
 // Reconcile answers "did it happen?". Without ReconcileWith, and whenever the
 // question itself fails, the answer is unknown with a note.
 func (s *service) Reconcile(ctx context.Context, request *pluginv1.ReconcileRequest) (*pluginv1.ReconcileResponse, error) {
-	a := s.plugin.action(request.GetAction())
+	a, err := s.action(request.GetAction(), request.GetRecipe())
+	if err != nil {
+		return &pluginv1.ReconcileResponse{Note: "the plugin cannot tell: " + err.Error()}, nil
+	}
 	if a == nil || a.reconcile == nil {
 		return &pluginv1.ReconcileResponse{Note: "the plugin cannot tell"}, nil
 	}

@@ -88,6 +88,29 @@ func (s *schema) defaults() map[string]any {
 	return found
 }
 
+// fill puts defaults into a document where values are missing, and reports whether it did.
+func (s *schema) fill(v any) (filled any, changed bool) {
+	object, is := v.(map[string]any)
+	if !is || s == nil {
+		return v, false
+	}
+	for _, p := range s.properties {
+		value, there := object[p.name]
+		switch {
+		case there:
+			inner, did := p.schema.fill(value)
+			object[p.name], changed = inner, changed || did
+		case p.schema.Default != nil:
+			object[p.name], changed = p.schema.Default, true
+		case !p.schema.nullable():
+			if inner := p.schema.defaults(); inner != nil {
+				object[p.name], changed = inner, true
+			}
+		}
+	}
+	return object, changed
+}
+
 func (s *schema) hasSecrets() bool {
 	if s == nil {
 		return false

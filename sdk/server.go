@@ -65,16 +65,30 @@ type service struct {
 }
 
 // Describe is pure: it needs no config and no network.
-func (s *service) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
+func (s *service) Describe(_ context.Context, request *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
 	if err := s.plugin.Err(); err != nil {
 		return nil, connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("its author has to mend it: %w", err))
+	}
+	if s.plugin.described != nil {
+		return s.describeTold(request)
 	}
 	return s.plugin.describe(), nil
 }
 
+// DescribeActions makes actions of an index whole.
+func (s *service) DescribeActions(_ context.Context, request *pluginv1.DescribeActionsRequest) (*pluginv1.DescribeActionsResponse, error) {
+	if s.plugin.described == nil {
+		return nil, connect.NewError(connect.CodeUnimplemented, errors.New("the plugin has no index"))
+	}
+	return s.describeActions(request)
+}
+
 // Validate checks a step's input without sending anything.
 func (s *service) Validate(_ context.Context, request *pluginv1.ValidateRequest) (response *pluginv1.ValidateResponse, err error) {
-	a := s.plugin.action(request.GetAction())
+	a, err := s.action(request.GetAction(), request.GetRecipe())
+	if err != nil {
+		return nil, connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("action %s: %w", plain(cut(request.GetAction(), 64)), err))
+	}
 	if a == nil {
 		return &pluginv1.ValidateResponse{Diagnostics: protoDiagnostics([]Problem{s.noAction(request.GetAction())})}, nil
 	}
@@ -120,10 +134,10 @@ func (s *service) Connect(_ context.Context, request *pluginv1.ConnectRequest) (
 		response, err = nil, connect.NewError(connect.CodeInternal, fmt.Errorf("connect: %s", text))
 	})
 	name, hash := request.GetConnection(), request.GetConfigHash()
-	if open := s.connections.get(name); open != nil && hash != "" && open.hash == hash {
+	if open := s.connections.get(name); open != nil && hash != "" && open.hash == hash && string(open.wire) == string(request.GetRecipe()) {
 		return &pluginv1.ConnectResponse{}, nil
 	}
-	opened, problems := s.plugin.openConnection(name, hash, request.GetConfig().GetJson())
+	opened, problems := s.plugin.openConnection(name, hash, request.GetConfig().GetJson(), request.GetRecipe())
 	if opened != nil {
 		s.connections.put(opened)
 	}
@@ -142,7 +156,7 @@ func (s *service) connection(name string) (conn *connection, refused *Error) {
 	if name != "" {
 		return nil, &Error{Code: CodeInternal, Applied: NotApplied, Message: fmt.Sprintf("connection %q is not open", name)}
 	}
-	opened, problems := s.plugin.openConnection("", "", nil)
+	opened, problems := s.plugin.openConnection("", "", nil, nil)
 	if refused := firstError(problems); refused != nil {
 		refused.Message, refused.Pointer = "the plugin needs a connection: "+refused.Message, ""
 		refused.Hint = "add one to flowrun.yaml and name it in the step"
@@ -235,7 +249,10 @@ func (s *service) Execute(ctx context.Context, request *pluginv1.ExecuteRequest,
 }
 
 func (s *service) run(ctx context.Context, request *pluginv1.ExecuteRequest, send func(*pluginv1.ExecuteEvent) error) error {
-	a := s.plugin.action(request.GetAction())
+	a, err := s.action(request.GetAction(), request.GetRecipe())
+	if err != nil {
+		return connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("action %s: %w", plain(cut(request.GetAction(), 64)), err))
+	}
 	if a != nil {
 		if err := a.ready(s.plugin); err != nil {
 			return connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("its author has to mend it: %w", err))

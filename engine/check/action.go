@@ -61,13 +61,18 @@ func typeOf(text []byte) (*schema.Type, error) {
 	return schema.FromJSON(text)
 }
 
+// NotDescribed begins the problem of a step whose plugin can't be described.
+func NotDescribed(plugin string) string {
+	return "the plugin `" + plugin + "` can't be described: "
+}
+
 // unknownAction says what is wrong with a name that names no action.
 func (c *checker) unknownAction(node *spec.Node) {
 	name := node.Text
 	plugin, short, dotted := strings.Cut(name, ".")
 	switch {
 	case dotted && c.catalog.PluginProblem(plugin) != "":
-		problem := c.errorAt(node.Pos, CodeUnknownPlugin, "the plugin `%s` can't be described: %s", plugin, c.catalog.PluginProblem(plugin))
+		problem := c.errorAt(node.Pos, CodeUnknownPlugin, "%s%s", NotDescribed(plugin), c.catalog.PluginProblem(plugin))
 		if advice, ok := c.catalog.(Advice); ok {
 			problem.Hint = advice.PluginHint(plugin)
 		}

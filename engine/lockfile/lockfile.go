@@ -51,6 +51,9 @@ type Plugin struct {
 	Archive string `json:"archive,omitempty"`
 	// Describe is the digest of what the plugin says of itself.
 	Describe string `json:"describe"`
+	// Settings is the digest of what flowrun.yaml tells the plugin, with the files that it
+	// names; "" = nothing.
+	Settings string `json:"settings,omitempty"`
 	// Interpreters are the programs outside of its tree that start it, with the version
 	// that they told of themselves; "" = they tell none.
 	Interpreters map[string]string `json:"interpreters,omitempty"`
@@ -153,18 +156,26 @@ func (p Plugin) check() error {
 	for _, digest := range p.Digests {
 		digests = append(digests, digest)
 	}
-	if p.Archive != "" {
-		digests = append(digests, p.Archive)
+	for _, digest := range []string{p.Archive, p.Settings} {
+		if digest != "" {
+			digests = append(digests, digest)
+		}
 	}
 	for _, digest := range digests {
 		if !digestPattern().MatchString(digest) {
 			return fmt.Errorf("%q is no digest", digest)
 		}
 	}
-	if p.Source != Bundled && len(p.Digests) == 0 {
+	if !p.IsBundled() && len(p.Digests) == 0 {
 		return errors.New("it has no digest")
 	}
 	return nil
+}
+
+// IsBundled reports whether the plugin is part of flowrun, under its own name or another
+// (bundled:NAME).
+func (p Plugin) IsBundled() bool {
+	return p.Source == Bundled || strings.HasPrefix(p.Source, Bundled+":")
 }
 
 // Encode is the lock as it is written: the same bytes for the same content.

@@ -37,8 +37,9 @@ type Action struct {
 	Faults         []Fault         `json:"faults,omitempty"`
 	Deprecated     string          `json:"deprecated,omitempty"`
 	Reconcile      bool            `json:"reconcile,omitempty"` // of effect once: its plugin can be asked whether a lost call happened
+	Recipe         string          `json:"recipe,omitempty"`    // sha256 of what its plugin keeps of its settings for it, hex; "" = nothing
 	PluginVersion  string          `json:"plugin_version,omitempty"`
-	PluginDigest   string          `json:"plugin_digest,omitempty"` // sha256 of the executable, hex
+	PluginDigest   string          `json:"plugin_digest,omitempty"` // sha256 of the executable, and of what the plugin was told, hex
 }
 
 // Attached is the PluginDigest of a process that a person started and attached: nobody has

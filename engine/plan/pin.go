@@ -27,6 +27,7 @@ type contract struct {
 	Paging      *Paging         `json:"paging"`
 	Range       *Range          `json:"range"`
 	Incremental bool            `json:"incremental"`
+	Recipe      string          `json:"recipe,omitempty"`
 }
 
 // PinsOf returns the plugins of the given actions, by name. Actions of the engine
@@ -41,7 +42,7 @@ func PinsOf(actions map[string]*Action, builtin string) []PluginPin {
 		pins[action.Plugin] = &PluginPin{Plugin: action.Plugin, Version: action.PluginVersion, Digest: action.PluginDigest}
 		parts[action.Plugin] = append(parts[action.Plugin], contract{
 			Name: action.Name, Effect: action.Effect, Input: action.Input, Output: action.Output,
-			Paging: action.Paging, Range: action.Range, Incremental: action.Incremental,
+			Paging: action.Paging, Range: action.Range, Incremental: action.Incremental, Recipe: action.Recipe,
 		})
 	}
 	var list []PluginPin

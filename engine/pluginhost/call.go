@@ -49,7 +49,7 @@ func (h *Host) call(ctx context.Context, req runs.Request, conn Connection, sink
 	if err != nil {
 		return failed(h.failureOf(ctx, err))
 	}
-	a, failure := c.action(action)
+	a, failure := u.action(ctx, c, action)
 	if failure != nil {
 		return failed(failure)
 	}
@@ -76,9 +76,9 @@ func (h *Host) contract(ctx context.Context, plugin, digest string) (*unit, *con
 	if err != nil {
 		return nil, nil, err
 	}
-	u, failure := p.unit(digest)
-	if failure != nil {
-		return nil, nil, failure
+	u, err := p.unit(ctx, digest)
+	if err != nil {
+		return nil, nil, err
 	}
 	if h.isClosed() {
 		return nil, nil, u.closedError()

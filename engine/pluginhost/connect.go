@@ -52,6 +52,7 @@ type opened struct {
 	owner  *Connection
 	config clearDocument
 	hash   string
+	recipe []byte // of the plugin's description
 }
 
 // open reveals a connection's config and checks it.
@@ -76,7 +77,7 @@ func (h *Host) open(ctx context.Context, c *contract, conn Connection) (opened, 
 	if err != nil {
 		return opened{}, asFailure(err)
 	}
-	return opened{name: name, owner: conn.TokenFrom, config: config, hash: hash}, nil
+	return opened{name: name, owner: conn.TokenFrom, config: config, hash: hash, recipe: c.Recipe}, nil
 }
 
 // atConnection makes a failure one of the connection: its pointer does not lead
@@ -120,7 +121,7 @@ func (p *process) connect(ctx context.Context, o opened) *runs.Error {
 		return nil
 	}
 	response, err := p.rpc.Connect(ctx, &pluginv1.ConnectRequest{
-		Connection: o.name, ConfigHash: o.hash,
+		Connection: o.name, ConfigHash: o.hash, Recipe: o.recipe,
 		Config: &pluginv1.Value{Json: o.config.json, Sensitive: o.config.sensitive},
 	})
 	if err != nil {

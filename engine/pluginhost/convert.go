@@ -2,6 +2,8 @@ package pluginhost
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"math"
 	"slices"
@@ -15,6 +17,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/sdk/proto/handshake"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
@@ -123,9 +126,9 @@ func runContextOf(req runs.Request) *pluginv1.RunContext {
 	}
 }
 
-func executeRequestOf(req runs.Request, action, connection string, input clearDocument) *pluginv1.ExecuteRequest {
+func executeRequestOf(req runs.Request, action *actionContract, connection string, input clearDocument) *pluginv1.ExecuteRequest {
 	return &pluginv1.ExecuteRequest{
-		Action: action, Connection: connection,
+		Action: action.Name, Recipe: action.recipe, Connection: connection,
 		Input: &pluginv1.Value{Json: input.json, Sensitive: input.sensitive},
 		Run:   runContextOf(req), Checkpoint: req.Checkpoint, PageCursor: req.PageCursor, Watermark: req.Watermark, PageNote: req.PageNote, AllPages: req.AllPages,
 	}
@@ -143,15 +146,21 @@ func diagnosticsOf(list []*pluginv1.Diagnostic) []Diagnostic {
 }
 
 // descriptionOf takes a description over as it is; checkDescription judges it.
-func descriptionOf(r *pluginv1.DescribeResponse, digest string) *Description {
+func descriptionOf(r *pluginv1.DescribeResponse, exe executable) *Description {
 	d := &Description{
-		Format: describeFormat, Name: r.GetName(), Version: r.GetVersion(), SDK: r.GetSdk(), Doc: r.GetDoc(), Digest: digest,
+		Format: describeFormat, Name: r.GetName(), Version: r.GetVersion(), SDK: r.GetSdk(), Doc: r.GetDoc(), Digest: exe.revision(),
 		ProtocolMinor: r.GetProtocolMinor(), Features: r.GetPlugin().GetFeatures(),
 		ConfigSchema: orEmptySchema(r.GetConfigSchema()), TokenAction: r.GetTokenAction(), Simulator: r.GetSimulator(),
 		Wants: Wants{Env: r.GetWants().GetEnv(), Hosts: r.GetWants().GetHosts(), State: r.GetWants().GetState()},
 	}
 	if l := r.GetLogin(); l != nil {
 		d.Login = &Login{Start: l.GetStart(), Wait: l.GetWait(), Status: l.GetStatus(), Revoke: l.GetRevoke(), Scopes: l.GetScopes()}
+	}
+	if exe.told != "" {
+		d.Executable = exe.digest
+	}
+	if d.Supports(handshake.FeatureSettings) {
+		d.SettingsSchema, d.Recipe, d.warnings = orEmptySchema(r.GetSettingsSchema()), r.GetRecipe(), diagnosticsOf(r.GetDiagnostics())
 	}
 	limiters := map[string]plan.Limiter{}
 	for _, l := range r.GetLimiters() {
@@ -163,9 +172,27 @@ func descriptionOf(r *pluginv1.DescribeResponse, digest string) *Description {
 		d.Limiters = append(d.Limiters, limiter)
 	}
 	for _, a := range r.GetActions() {
-		d.Actions = append(d.Actions, actionOf(a, d, limiters))
+		d.addAction(a, limiters)
 	}
 	return d
+}
+
+// addAction takes an action over with its recipe. One without schemas is an entry where
+// the plugin describes an index.
+func (d *Description) addAction(a *pluginv1.Action, limiters map[string]plan.Limiter) {
+	action := actionOf(a, d, limiters)
+	if len(a.GetInputSchema()) == 0 && d.Supports(handshake.FeatureIndex) {
+		action.Input, action.Output = nil, nil
+	}
+	if recipe := a.GetRecipe(); len(recipe) > 0 && d.Supports(handshake.FeatureSettings) {
+		if d.recipes == nil {
+			d.recipes = map[string][]byte{}
+		}
+		d.recipes[action.Name] = recipe
+		sum := sha256.Sum256(recipe)
+		action.Recipe = hex.EncodeToString(sum[:])
+	}
+	d.Actions = append(d.Actions, action)
 }
 
 func actionOf(a *pluginv1.Action, d *Description, limiters map[string]plan.Limiter) *plan.Action {

@@ -1,6 +1,7 @@
 package pluginhost
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -29,8 +30,17 @@ func validName(plugin string) bool { return pluginName().MatchString(plugin) && 
 // contract is a description that was checked, with its actions by name.
 type contract struct {
 	*Description
-	config  *schema.Type
-	actions map[string]*actionContract
+	config *schema.Type
+
+	mu      sync.Mutex
+	actions map[string]*actionContract // guarded by mu: those of an index are put in when they are used
+}
+
+// action returns what is known of an action, nil where there is none.
+func (c *contract) action(name string) *actionContract {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.actions[name]
 }
 
 // Describe returns what a plugin says of itself: its revision in force, or, where none is
@@ -51,14 +61,12 @@ func (u *unit) describe(ctx context.Context) (*contract, error) {
 	if c := u.known(); c != nil {
 		return c, nil
 	}
-	exe := u.exe
-	var d *Description
+	place := u.plugin.recordPath(u.exe)
 	if !u.isAttached() { // what it says of itself is of this process alone
-		d = u.remembered(exe)
-	}
-	if d != nil {
-		if c, err := u.trusted(d); err == nil {
-			return u.keep(c), nil
+		if d := readRecord(place, u.exe.revision()); d != nil {
+			if c, err := u.trusted(d); err == nil {
+				return u.keep(c), nil
+			}
 		}
 	}
 	d, err := u.ask(ctx)
@@ -69,17 +77,20 @@ func (u *unit) describe(ctx context.Context) (*contract, error) {
 	if err != nil {
 		return nil, u.wrongDescription(err)
 	}
-	c, err := u.check(d)
+	c, err := u.check(ctx, d)
 	if err != nil {
-		return nil, u.wrongDescription(err)
+		return nil, err
 	}
 	if !u.isAttached() {
 		if err := u.confirm(ctx, d, said); err != nil {
 			return nil, err
 		}
-		u.remember(exe, d)
+		u.remember(place, d)
 	}
 	u.tellIgnored(d)
+	if tell := u.host.options.Told; tell != nil && len(d.warnings) > 0 {
+		tell(u.source.Name, d.warnings)
+	}
 	return u.keep(c), nil
 }
 
@@ -126,38 +137,98 @@ func (u *unit) keep(c *contract) *contract {
 	return c
 }
 
-// ask starts the plugin and has it describe itself.
+// ask has the plugin describe itself, by what it is told where it is told something.
 func (u *unit) ask(ctx context.Context) (*Description, error) {
-	p, err := u.acquire(ctx, "")
+	request := &pluginv1.DescribeRequest{}
+	settings := ""
+	if u.isTold() {
+		told, err := u.sameSettings(ctx)
+		if err != nil {
+			return nil, err
+		}
+		request.Name, request.Settings, settings = u.source.Name, told.wire(), told.digest()
+	}
+	d, err := u.askFor(ctx, request)
+	if err != nil || settings == "" {
+		return d, err
+	}
+	d.Settings = settings
+	if refused := slices.IndexFunc(d.warnings, func(w Diagnostic) bool { return w.Error }); refused >= 0 {
+		return nil, &PluginError{
+			Plugin: u.source.Name, Reason: ReasonSettings, Message: "it refuses what flowrun.yaml tells it: " + d.warnings[refused].text(), Refused: d.warnings,
+		}
+	}
+	if !bytes.Equal(d.SettingsSchema, u.base.SettingsSchema) {
+		return nil, u.wrongDescription(errors.New("its settings schema is another one when it is told something"))
+	}
+	return d, nil
+}
+
+// askFor starts the plugin and asks it to describe itself.
+func (u *unit) askFor(ctx context.Context, request *pluginv1.DescribeRequest) (*Description, error) {
+	request.HostVersion, request.ProtocolMinor = u.host.options.Version, handshake.ProtocolMinor
+	request.Host = &pluginv1.Capabilities{Features: handshake.HostFeatures()}
+	var response *pluginv1.DescribeResponse
+	err := u.question(ctx, "it did not describe itself", func(ctx context.Context, p *process) (err error) {
+		response, err = p.rpc.Describe(ctx, request)
+		return err
+	})
 	if err != nil {
 		return nil, err
+	}
+	return descriptionOf(response, u.exe), nil
+}
+
+// question asks the plugin's process, which is started where none runs, about what it
+// is. The error is a *PluginError, or the context's.
+func (u *unit) question(ctx context.Context, broken string, ask func(context.Context, *process) error) error {
+	p, err := u.acquire(ctx, "")
+	if err != nil {
+		return err
 	}
 	defer u.release(p, "")
 	bounded, cancel := u.patient(ctx)
 	defer cancel()
-	response, err := p.rpc.Describe(bounded, &pluginv1.DescribeRequest{
-		HostVersion: u.host.options.Version, ProtocolMinor: handshake.ProtocolMinor, Host: &pluginv1.Capabilities{Features: handshake.HostFeatures()},
-	})
-	if err != nil {
-		if fault := faultIn(err); fault != nil {
-			return nil, u.wrongDescription(fault)
-		}
-		failure := p.brokenCall(bounded, err)
-		switch {
-		case u.host.isClosed():
-			return nil, u.closedError()
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		}
-		return nil, &PluginError{
-			Plugin: u.source.Name, Reason: ReasonDescribe, Message: "it did not describe itself: " + failure.Message, Stderr: p.output.last(),
-		}
+	err = ask(bounded, p)
+	if err == nil {
+		return nil
 	}
-	return descriptionOf(response, p.exe.digest), nil
+	if fault := faultIn(err); fault != nil {
+		return u.wrongDescription(fault)
+	}
+	failure := p.brokenCall(bounded, err)
+	switch {
+	case u.host.isClosed():
+		return u.closedError()
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return &PluginError{Plugin: u.source.Name, Reason: ReasonDescribe, Message: broken + ": " + failure.Message, Stderr: p.output.last()}
 }
 
-// check judges a description and reads its schemas.
-func (u *unit) check(d *Description) (*contract, error) {
+// check judges a description and reads its schemas. The error is a *PluginError, or the
+// context's.
+func (u *unit) check(ctx context.Context, d *Description) (*contract, error) {
+	c, err := u.checked(d)
+	if err != nil {
+		return nil, u.wrongDescription(err)
+	}
+	var needed []string // their shape is checked
+	if l := d.Login; l != nil {
+		needed = []string{l.Start, l.Wait, l.Status, l.Revoke}
+	}
+	needed = slices.DeleteFunc(needed, func(name string) bool { a := c.actions[name]; return a == nil || Whole(a.Action) })
+	if err := u.demand(ctx, c, needed); err != nil {
+		return nil, err
+	}
+	if err := c.checkLogin(); err != nil {
+		return nil, u.wrongDescription(fmt.Errorf("its login: %w", err))
+	}
+	return c, nil
+}
+
+// checked judges a description but for what its login needs.
+func (u *unit) checked(d *Description) (*contract, error) {
 	if d.Name != u.source.Name {
 		return nil, fmt.Errorf("its name is %q, not %q", d.Name, u.source.Name)
 	}
@@ -173,23 +244,23 @@ func (u *unit) check(d *Description) (*contract, error) {
 		}
 		limiters[limiter.Name] = true
 	}
-	if len(d.Actions) == 0 {
+	if len(d.Actions) == 0 && !d.Bare() {
 		return nil, errors.New("it has no actions")
+	}
+	if len(d.Recipe) > maxRecipe {
+		return nil, fmt.Errorf("its recipe has %d bytes, at most %d are kept", len(d.Recipe), maxRecipe)
 	}
 	for _, action := range d.Actions {
 		if c.actions[action.Name] != nil {
 			return nil, fmt.Errorf("action %s stands there twice", action.Name)
 		}
 		action.Reconcile = action.Effect == plan.EffectOnce && d.Supports(featureReconcile)
-		if c.actions[action.Name], err = checkAction(action, limiters); err != nil {
+		if c.actions[action.Name], err = checkAction(action, d.recipes[action.Name], limiters); err != nil {
 			return nil, fmt.Errorf("action %q: %w", action.Name, err)
 		}
 	}
 	if d.TokenAction != "" && c.actions[d.TokenAction] == nil {
 		return nil, fmt.Errorf("its token action %q does not exist", d.TokenAction)
-	}
-	if err := c.checkLogin(); err != nil {
-		return nil, fmt.Errorf("its login: %w", err)
 	}
 	return c, nil
 }
@@ -208,21 +279,27 @@ func checkLimiter(l plan.Limiter, set map[string]bool) error {
 	return nil
 }
 
-func checkAction(a *plan.Action, limiters map[string]bool) (*actionContract, error) {
+func checkAction(a *plan.Action, recipe []byte, limiters map[string]bool) (*actionContract, error) {
 	if !actionName().MatchString(a.Name) {
 		return nil, errors.New(wrongName(a.Name))
 	}
 	if a.Effect == "" {
 		return nil, errors.New("it does not say its effect")
 	}
-	c := &actionContract{Action: a}
-	if err := c.read(); err != nil {
-		return nil, err
-	}
 	for _, limiter := range a.Limiters {
 		if !limiters[limiter.Name] {
 			return nil, fmt.Errorf("limiter %q is not declared", limiter.Name)
 		}
+	}
+	c := &actionContract{Action: a, recipe: recipe}
+	if !Whole(a) {
+		return c, nil // the rest is judged when it is asked for
+	}
+	if len(recipe) > maxRecipe {
+		return nil, fmt.Errorf("its recipe has %d bytes, at most %d are kept", len(recipe), maxRecipe)
+	}
+	if err := c.read(); err != nil {
+		return nil, err
 	}
 	if err := checkFields(c); err != nil {
 		return nil, err
@@ -267,9 +344,16 @@ func checkFields(c *actionContract) error {
 	return errors.Join(problems...)
 }
 
-// action finds an action by its short name, with its schemas read.
-func (c *contract) action(name string) (*actionContract, *runs.Error) {
-	if a := c.actions[name]; a != nil {
+// action finds an action by its short name, with its schemas read. One of an index is
+// asked for.
+func (u *unit) action(ctx context.Context, c *contract, name string) (*actionContract, *runs.Error) {
+	if a := c.action(name); a != nil {
+		if !Whole(a.Action) {
+			if err := u.demandOf(ctx, c, []string{name}); err != nil {
+				return nil, u.host.failureOf(ctx, err)
+			}
+			a = c.action(name)
+		}
 		if err := a.read(); err != nil {
 			return nil, invalid("", "what plugin %s says of its action %s is wrong: %v", c.Name, name, err)
 		}

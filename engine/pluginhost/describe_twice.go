@@ -19,15 +19,16 @@ func (u *unit) confirm(ctx context.Context, first *Description, said []byte) err
 	if u.source.Bundled {
 		return nil
 	}
-	u.mu.Lock()
-	if p := u.process; p != nil {
-		u.retire(p)
-	}
-	u.mu.Unlock()
+	u.rest() // the next question goes to another start
 	second, err := u.ask(ctx)
 	if err != nil {
 		return err
 	}
+	return u.same(first, second, said)
+}
+
+// same refuses a second description that is not the first, whose record is `said`.
+func (u *unit) same(first, second *Description, said []byte) error {
 	again, err := encodeRecord(second)
 	if err != nil {
 		return u.wrongDescription(err)
@@ -35,7 +36,7 @@ func (u *unit) confirm(ctx context.Context, first *Description, said []byte) err
 	if bytes.Equal(said, again) {
 		return nil
 	}
-	return u.wrongDescription(fmt.Errorf("it differs from one start to the next in %s; it is made of what the program has, not of the time, the environment or what a service answers",
+	return u.wrongDescription(fmt.Errorf("it differs from one start to the next in %s; it is made of what the program has and is told, not of the time, the environment or what a service answers",
 		describedOtherwise(first, second)))
 }
 

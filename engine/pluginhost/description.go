@@ -19,7 +19,9 @@ type Description struct {
 	Version       string          `json:"version"`
 	SDK           string          `json:"sdk,omitempty"`
 	Doc           string          `json:"doc,omitempty"`
-	Digest        string          `json:"digest"` // sha256 of the executable, hex
+	Digest        string          `json:"digest"`               // sha256 of the executable, and of what it was told, hex
+	Executable    string          `json:"executable,omitempty"` // with settings: sha256 of the executable, hex
+	Settings      string          `json:"settings,omitempty"`   // with settings: sha256 of what it was told, hex
 	ProtocolMinor uint32          `json:"protocol_minor"`
 	Features      []string        `json:"features,omitempty"` // "reconcile"
 	ConfigSchema  json.RawMessage `json:"config_schema"`      // JSON Schema of the connection's config
@@ -29,7 +31,22 @@ type Description struct {
 	Login         *Login          `json:"login,omitempty"`     // nil = nobody logs in to its connections
 	Simulator     []string        `json:"simulator,omitempty"` // command; its program is relative to the executable
 	Wants         Wants           `json:"wants,omitzero"`
+
+	SettingsSchema json.RawMessage `json:"settings_schema,omitempty"` // JSON Schema of what a project can tell it; nil = nothing
+	Recipe         []byte          `json:"recipe,omitempty"`          // the plugin's own, for its connections
+
+	recipes  map[string][]byte // of actions that are whole, by name
+	warnings []Diagnostic      // against what it was told; they are not kept
 }
+
+// Bare reports whether the plugin has no actions since a project has to tell it first
+// which: `with` under `plugins` of flowrun.yaml.
+func (d *Description) Bare() bool {
+	return len(d.Actions) == 0 && d.Supports(handshake.FeatureSettings) && d.Settings == ""
+}
+
+// Whole reports whether an action has its schemas, and is no entry of an index.
+func Whole(action *plan.Action) bool { return len(action.Input) > 0 }
 
 // Wants is what a plugin asks to be granted.
 type Wants struct {

@@ -110,7 +110,7 @@ func TestIssue12_12_SchemasThatReadersReadDifferently(t *testing.T) {
 		return response
 	}
 	u := &unit{source: Source{Name: "evil"}}
-	if _, err := u.check(descriptionOf(fine(), "")); err != nil {
+	if _, err := u.checked(descriptionOf(fine(), executable{})); err != nil {
 		t.Fatal(err)
 	}
 	twice := []byte(`{"type":"object","type":"object"}`)
@@ -124,7 +124,7 @@ func TestIssue12_12_SchemasThatReadersReadDifferently(t *testing.T) {
 	} {
 		response := fine()
 		change(response)
-		_, err := u.check(descriptionOf(response, ""))
+		_, err := u.checked(descriptionOf(response, executable{}))
 		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "stands twice") && !strings.Contains(err.Error(), "no UTF-8") {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -30,6 +30,7 @@ const (
 	ReasonStart         = "start"          // the process could not be started, or ended at once
 	ReasonHandshake     = "handshake"      // it runs but does not speak the protocol
 	ReasonDescribe      = "describe"       // what it says of itself is wrong
+	ReasonSettings      = "settings"       // what the project tells it is wrong
 	ReasonBackoff       = "backoff"        // it crashed and is not restarted yet
 	ReasonCircuitOpen   = "circuit_open"   // it crashed too often
 	ReasonClosed        = "closed"         // the host is closing
@@ -46,7 +47,15 @@ type PluginError struct {
 	Hint    diag.Hint
 	Stderr  string    // tail of what the process wrote, masked
 	Until   time.Time // with backoff and circuit_open: when it is tried again
+
+	// Refused is what a plugin has against its settings, with pointers into them, and Err
+	// what the host has (a diag.List): with settings, exactly one is set.
+	Refused []Diagnostic
+	Err     error
 }
+
+// Unwrap returns what is wrong with the settings, nil for other reasons.
+func (e *PluginError) Unwrap() error { return e.Err }
 
 func (e *PluginError) Error() string { return fmt.Sprintf("plugin %s: %s", e.Plugin, e.Message) }
 
@@ -59,7 +68,7 @@ func (e *PluginError) Details() json.RawMessage { return stderrDetails(e.Stderr)
 // kindsOfReasons are those of reasons other than that the plugin is not there now.
 var kindsOfReasons = map[string]plan.ErrorKind{
 	ReasonUnknownPlugin: plan.KindInvalid, ReasonStart: plan.KindCrashed, ReasonHandshake: plan.KindCrashed,
-	ReasonDescribe: plan.KindUnexpectedResponse, ReasonClosed: plan.KindCanceled, ReasonGone: plan.KindInvalid,
+	ReasonDescribe: plan.KindUnexpectedResponse, ReasonSettings: plan.KindInvalid, ReasonClosed: plan.KindCanceled, ReasonGone: plan.KindInvalid,
 }
 
 // planError is the failure of a call that could not be sent.

@@ -1,6 +1,7 @@
 package pluginhost
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -21,9 +22,15 @@ type executable struct {
 	path   string // of the private copy, or of the program itself when bundled
 	args   []string
 	digest string // sha256 of the file, hex
+	// told names the revision where the plugin was told something: a sha256, hex, over the
+	// file's and what it was told. "" = it was told nothing.
+	told   string
 	copied bool   // path is a private copy
 	tree   string // the private copy of the folder that it is part of; "" = it is one file
 }
+
+// revision is the digest that names what is run, for all who know revisions.
+func (e executable) revision() string { return cmp.Or(e.told, e.digest) }
 
 // fileStamp tells whether a file changed without reading it.
 type fileStamp struct {

@@ -54,7 +54,7 @@ func (e *execution) attempt(ctx context.Context, p *process, connection string) 
 	if failure != nil {
 		return failed(failure)
 	}
-	request := executeRequestOf(req, e.action.Name, connection, input)
+	request := executeRequestOf(req, e.action, connection, input)
 	if size := proto.Size(request); size > h.options.Limits.Message {
 		return failed(invalid("", "the input has %d bytes, the limit is %d", size, h.options.Limits.Message))
 	}

@@ -12,12 +12,34 @@ import (
 
 // writeFile replaces a file at once: a reader sees the old one or the new one.
 // It is not synced; all that is kept this way can be made again.
-func writeFile(path string, data []byte) error {
+func writeFile(path string, data []byte) error { return replaceFile(path, data, false) }
+
+// writeDurable is writeFile for what can't be made again: it is on the disk when it
+// returns.
+func writeDurable(path string, data []byte) error {
+	if err := replaceFile(path, data, true); err != nil {
+		return err
+	}
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer folder.Close()
+	if err := folder.Sync(); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+func replaceFile(path string, data []byte, sync bool) error {
 	file, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	_, err = file.Write(data)
+	if err == nil && sync {
+		err = file.Sync()
+	}
 	if closeErr := file.Close(); err == nil {
 		err = closeErr
 	}

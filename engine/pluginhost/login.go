@@ -40,7 +40,7 @@ func (c *contract) checkLoginAction(part, name string, needed bool, gives, reads
 		}
 		return nil
 	}
-	a := c.actions[name]
+	a := c.action(name)
 	if a == nil {
 		return fmt.Errorf("its action %q for %s does not exist", name, part)
 	}

@@ -32,6 +32,10 @@ type Source struct {
 	Locked  string   // the digest, hex, that alone may run; "" = any. Not for bundled plugins
 	Refused *Refusal // it is not run at all; nil = it is
 
+	// Settings reads what the project tells the plugin (`with`), by the schema that the
+	// plugin has of it. What is wrong with it is a diag.List. nil = it is told nothing.
+	Settings func(schema json.RawMessage) (Settings, error)
+
 	Attach string // the socket of a process that a person started with --debug: calls go there; "" = there is none
 }
 
@@ -80,6 +84,10 @@ type Options struct {
 	// Ignored hears of a plugin that has described itself for the first time, and of the
 	// words of JSON Schema in it that exclude values and are not read. nil = nobody does.
 	Ignored func(plugin string, words []string)
+
+	// Told hears of what a plugin has said against what it was told, and took all the same,
+	// when it has described itself by it for the first time. nil = nobody does.
+	Told func(plugin string, warnings []Diagnostic)
 
 	// Learn tells the Redactor the secrets of a plugin's connections before a process of
 	// it starts: what it has kept of them it may tell before one is opened. nil = nothing.

@@ -12,9 +12,9 @@ func (h *Host) Start(ctx context.Context, plugin string) error {
 	if err != nil {
 		return err
 	}
-	u, failure := p.unit("")
-	if failure != nil {
-		return failure
+	u, err := p.unit(ctx, "")
+	if err != nil {
+		return err
 	}
 	running, err := u.acquire(ctx, "")
 	if err != nil {

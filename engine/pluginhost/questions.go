@@ -39,13 +39,14 @@ func (h *Host) ValidateOn(ctx context.Context, action, digest string, conn Conne
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, failure := c.action(name); failure != nil {
+	a, failure := u.action(ctx, c, name)
+	if failure != nil {
 		return nil, nil, failure
 	}
 	if input, unknown, err = withoutSecrets(input, unknown); err != nil {
 		return nil, nil, fmt.Errorf("validate %s: %w", action, err)
 	}
-	request := &pluginv1.ValidateRequest{Action: name, Input: &pluginv1.Value{Json: input}, Unknown: unknown}
+	request := &pluginv1.ValidateRequest{Action: name, Input: &pluginv1.Value{Json: input}, Unknown: unknown, Recipe: a.recipe}
 	if err := configure(request, c, conn); err != nil {
 		return nil, nil, fmt.Errorf("validate %s: %w", action, err)
 	}
@@ -177,7 +178,7 @@ func (h *Host) reconcile(ctx context.Context, req runs.Request, conn Connection)
 	if err != nil {
 		return runs.Outcome{}, h.failureOf(ctx, err)
 	}
-	a, failure := c.action(name)
+	a, failure := u.action(ctx, c, name)
 	if failure != nil {
 		return runs.Outcome{}, failure
 	}
@@ -201,7 +202,7 @@ func (h *Host) reconcile(ctx context.Context, req runs.Request, conn Connection)
 	}
 	response, err := p.rpc.Reconcile(ctx, &pluginv1.ReconcileRequest{
 		Action: name, Connection: open.name, Input: &pluginv1.Value{Json: input.json, Sensitive: input.sensitive},
-		Run: runContextOf(req), Checkpoint: req.Checkpoint,
+		Run: runContextOf(req), Checkpoint: req.Checkpoint, Recipe: a.recipe,
 	})
 	if err != nil {
 		return runs.Outcome{}, p.brokenAnswer(ctx, a, err)

@@ -10,17 +10,19 @@ import (
 	"path/filepath"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/sdk/proto/handshake"
 )
 
 // describeFormat is the version of the record of a description, and of the rules by
 // which it was checked: a record of another one is asked for again. It rises when
 // `check` refuses more.
-const describeFormat = 5
+const describeFormat = 6
 
 // The record of a description is a file of JSON texts: the first line is the index,
-// with all that lists show; behind it stand the schemas of the actions, which the
-// index names by their place, and the last line is the sum of all bytes before it.
-// Nobody parses a schema that is not used.
+// with all that lists show; behind it stand the schemas of the actions, and their
+// recipes, which are the plugin's own bytes: the
+// index names them by their place, and the last line is the sum of all bytes before it.
+// Nobody parses a schema that is not used. An action of an index has neither.
 
 // indexed is the first line.
 type indexed struct {
@@ -37,6 +39,7 @@ type indexedAction struct {
 	PluginDigest  string `json:"plugin_digest,omitempty"`
 	Input         span   `json:"input_schema"`
 	Output        span   `json:"output_schema"`
+	Recipe        span   `json:"recipe_place,omitzero"`
 }
 
 // span is where a text begins behind the index, and where it ends.
@@ -59,7 +62,10 @@ func sumLine(data []byte) []byte {
 func encodeRecord(d *Description) ([]byte, error) {
 	index := indexed{Description: d, Actions: make([]indexedAction, len(d.Actions))}
 	var texts []byte
-	put := func(text json.RawMessage) span {
+	put := func(text []byte) span {
+		if len(text) == 0 {
+			return span{}
+		}
 		from := len(texts)
 		texts = append(texts, text...)
 		to := len(texts)
@@ -67,7 +73,7 @@ func encodeRecord(d *Description) ([]byte, error) {
 		return span{from, to}
 	}
 	for i, action := range d.Actions {
-		index.Actions[i] = indexedAction{Action: action, Input: put(action.Input), Output: put(action.Output)}
+		index.Actions[i] = indexedAction{Action: action, Input: put(action.Input), Output: put(action.Output), Recipe: put(d.recipes[action.Name])}
 	}
 	line, err := json.Marshal(index)
 	if err != nil {
@@ -98,11 +104,7 @@ func decodeRecord(data []byte) (*Description, error) {
 		if action == nil {
 			return nil, fmt.Errorf("action %d is empty", i)
 		}
-		var err error
-		if action.Input, err = entry.Input.text(texts); err != nil {
-			return nil, err
-		}
-		if action.Output, err = entry.Output.text(texts); err != nil {
+		if err := d.take(entry, texts); err != nil {
 			return nil, err
 		}
 		action.Plugin, action.PluginVersion, action.PluginDigest = d.Name, d.Version, d.Digest
@@ -111,35 +113,70 @@ func decodeRecord(data []byte) (*Description, error) {
 	return d, nil
 }
 
-// record is the file of a description. Bundled plugins share one executable, so
-// theirs has the plugin's name too.
-func (u *unit) record(exe executable) string {
-	name := exe.digest
-	if len(exe.args) > 0 || u.source.Bundled {
-		name += "." + u.source.Name
+// take gives an action its schemas and its recipe; an entry of an index has none of them.
+func (d *Description) take(entry indexedAction, texts []byte) (err error) {
+	if entry.Input == (span{}) && d.Supports(handshake.FeatureIndex) {
+		return nil
 	}
-	return filepath.Join(u.host.dir, name+".describe.json")
+	if entry.Action.Input, err = entry.Input.text(texts); err != nil {
+		return err
+	}
+	if entry.Action.Output, err = entry.Output.text(texts); err != nil {
+		return err
+	}
+	if entry.Recipe == (span{}) {
+		return nil
+	}
+	recipe, err := entry.Recipe.text(texts)
+	if d.recipes == nil {
+		d.recipes = map[string][]byte{}
+	}
+	d.recipes[entry.Action.Name] = recipe
+	return err
 }
 
-// remembered returns the description that was kept of an executable, nil where there
-// is none that can be read: it is only a cache.
-func (u *unit) remembered(exe executable) *Description {
-	data, err := os.ReadFile(u.record(exe))
+// recordPath is the file of a description. Bundled plugins share one executable, so
+// theirs has the plugin's name too, and so has that of a plugin that was told something.
+func (p *plugin) recordPath(exe executable) string {
+	name := exe.revision()
+	if len(exe.args) > 0 || p.source.Bundled || exe.told != "" {
+		name += "." + p.source.Name
+	}
+	return filepath.Join(p.host.dir, name+describeSuffix)
+}
+
+// basePath is the file of the description that a plugin gives of itself without settings.
+func (p *plugin) basePath(exe executable) string {
+	return filepath.Join(p.host.dir, exe.digest+"."+p.source.Name+baseSuffix)
+}
+
+// The ends of the names of records.
+const (
+	describeSuffix = ".describe.json"
+	baseSuffix     = ".base" + describeSuffix
+	actionsSuffix  = ".actions" // of a folder: a record for each action of an index that was asked for
+)
+
+// readRecord returns the description that was kept of a revision, nil where there
+// is none that can be read: it is only a cache, but of what a plugin was told before.
+func readRecord(path, revision string) *Description {
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil
 	}
 	d, err := decodeRecord(data)
-	if err != nil || d.Digest != exe.digest {
+	if err != nil || d.Digest != revision {
 		return nil
 	}
 	return d
 }
 
-// remember writes the record; a failure only costs a start the next time.
-func (u *unit) remember(exe executable, d *Description) {
+// remember writes a record. A failure only costs a start the next time; where the plugin
+// was told something, a run has no other way back to it.
+func (u *unit) remember(path string, d *Description) {
 	data, err := encodeRecord(d)
 	if err == nil {
-		err = writeFile(u.record(exe), data)
+		err = writeDurable(path, data)
 	}
 	if err != nil {
 		u.host.options.Log.Warn("plugin description not kept", "plugin", u.source.Name, "error", err)

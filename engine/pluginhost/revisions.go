@@ -2,6 +2,8 @@ package pluginhost
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/flowrun/flowrun/engine/diag"
@@ -9,8 +11,8 @@ import (
 )
 
 // plugin is a plugin of the project with the revisions of it that are known. A revision
-// is one digest: the private copy of an executable, what it said of itself, and a unit
-// that supervises its process. One is in force; runs that were accepted with another go
+// is one digest: the private copy of an executable, what it was told, what it said of
+// itself, and a unit that supervises its process. One is in force; runs that were accepted with another go
 // on with theirs, beside it (ADR 42).
 type plugin struct {
 	host    *Host
@@ -20,12 +22,13 @@ type plugin struct {
 	mu        sync.Mutex
 	revisions map[string]*unit // by digest
 	inForce   *unit            // nil = it was not asked for yet
+	asked     map[*unit]bool   // whose digest is not known yet: they are asked what they take
 
 	starts, crashes uint64 // of revisions that were dropped
 }
 
 func newPlugin(h *Host, source Source) *plugin {
-	return &plugin{host: h, source: source, revisions: map[string]*unit{}}
+	return &plugin{host: h, source: source, revisions: map[string]*unit{}, asked: map[*unit]bool{}}
 }
 
 // plugin finds a plugin by its name. It fails with *PluginError.
@@ -49,27 +52,33 @@ func (h *Host) plugin(name string) (*plugin, error) {
 func (p *plugin) revision(exe executable) *unit {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	u := p.revisions[exe.digest]
+	u := p.revisions[exe.revision()]
 	if u == nil {
-		u = &unit{host: p.host, plugin: p, source: p.source, exe: exe, old: map[*process]bool{}}
-		p.revisions[exe.digest] = u
+		u = p.newUnit(exe)
+		p.revisions[exe.revision()] = u
 	}
 	return u
+}
+
+func (p *plugin) newUnit(exe executable) *unit {
+	return &unit{host: p.host, plugin: p, source: p.source, exe: exe, old: map[*process]bool{}}
 }
 
 // unit returns the revision of a digest. "" is the one in force; where none is yet, that of
 // the server before, or of the file as it is now. A bundled plugin has the revision of the running program
 // alone, whatever the digest. Where a process is attached, that is the one in force, and
 // plan.Attached is its digest.
-func (p *plugin) unit(digest string) (*unit, *PluginError) {
+func (p *plugin) unit(ctx context.Context, digest string) (*unit, error) {
 	switch {
 	case p.source.attached(digest):
 		return p.revision(executable{digest: plan.Attached}), nil
 	case digest == plan.Attached:
 		return nil, p.executableError(errUnattached{})
+	case p.source.Settings != nil:
+		return p.toldUnit(ctx, digest)
 	}
 	if p.source.Bundled {
-		return p.bundled()
+		return p.bundled(ctx)
 	}
 	p.mu.Lock()
 	u := p.inForce
@@ -86,15 +95,15 @@ func (p *plugin) unit(digest string) (*unit, *PluginError) {
 	if u = p.recorded(); u != nil {
 		return u, nil
 	}
-	return p.fromFile()
+	return p.fromFile(ctx)
 }
 
 // bundled returns the revision of the program as it is now. A process of other bytes
 // gets no new calls.
-func (p *plugin) bundled() (*unit, *PluginError) {
-	u, failure := p.fromFile()
-	if failure != nil {
-		return nil, failure
+func (p *plugin) bundled(ctx context.Context) (*unit, error) {
+	u, err := p.fromFile(ctx)
+	if err != nil {
+		return nil, err
 	}
 	p.mu.Lock()
 	before := p.inForce
@@ -106,18 +115,22 @@ func (p *plugin) bundled() (*unit, *PluginError) {
 	return u, nil
 }
 
-// fromFile returns the revision of the source as it is now, with a copy of it.
-func (p *plugin) fromFile() (*unit, *PluginError) {
+// fromFile returns the revision of the source as it is now, with a copy of it, and of what
+// the plugin is told now.
+func (p *plugin) fromFile(ctx context.Context) (*unit, error) {
 	exe, err := p.host.library.resolve(p.source)
 	if err != nil {
 		return nil, p.executableError(err)
+	}
+	if p.source.Settings != nil {
+		return p.told(ctx, exe)
 	}
 	return p.revision(exe), nil
 }
 
 // kept returns a revision whose copy lies in the state folder, or can be made of the
 // file as it is now.
-func (p *plugin) kept(digest string) (*unit, *PluginError) {
+func (p *plugin) kept(digest string) (*unit, error) {
 	if p.source.Refused != nil {
 		return nil, p.executableError(p.source.Refused)
 	}
@@ -148,7 +161,7 @@ func (p *plugin) settle(u *unit) {
 func (p *plugin) all() []*unit {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	list := make([]*unit, 0, len(p.revisions))
+	list := slices.AppendSeq(make([]*unit, 0, len(p.revisions)+len(p.asked)), maps.Keys(p.asked))
 	for _, u := range p.revisions {
 		list = append(list, u)
 	}
@@ -162,9 +175,9 @@ func (h *Host) Fresh(ctx context.Context, name string) (*Description, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, failure := p.fromFile()
-	if failure != nil {
-		return nil, failure
+	u, err := p.fromFile(ctx)
+	if err != nil {
+		return nil, err
 	}
 	c, err := u.describe(ctx)
 	if err != nil {
@@ -183,18 +196,19 @@ func (h *Host) Revision(ctx context.Context, name, digest string) (*Description,
 	return c.Description, nil
 }
 
-// FileDigest returns the digest of a plugin's file as it is now, a copy of which is kept.
-// A file that did not change is not read.
-func (h *Host) FileDigest(name string) (string, error) {
+// FileDigest returns the digest of the revision that a plugin's file as it is now, a copy
+// of which is kept, makes with what the plugin is told now. A file that did not change is
+// not read; what is told is.
+func (h *Host) FileDigest(ctx context.Context, name string) (string, error) {
 	p, err := h.plugin(name)
 	if err != nil {
 		return "", err
 	}
-	exe, err := h.library.resolve(p.source)
+	u, err := p.fromFile(ctx)
 	if err != nil {
-		return "", p.executableError(err)
+		return "", err
 	}
-	return exe.digest, nil
+	return u.exe.revision(), nil
 }
 
 // PutInForce makes a revision the one that calls without a digest go to. It was described
@@ -212,9 +226,9 @@ func (h *Host) PutAllInForce(digests map[string]string) error {
 		if err != nil {
 			return err
 		}
-		u, failure := p.unit(digest)
-		if failure != nil {
-			return failure
+		u, err := p.unit(h.life, digest)
+		if err != nil {
+			return err
 		}
 		units[p] = u
 	}
@@ -238,21 +252,21 @@ func (h *Host) Holds(name, digest string) error {
 	switch {
 	case digest == plan.Attached && !p.source.attached(digest):
 		return p.executableError(errUnattached{})
+	case p.source.Settings != nil && digest != "" && digest != plan.Attached:
+		_, err := p.keptTold(h.life, digest)
+		return err
 	case p.source.Bundled || digest == "" || digest == plan.Attached:
 		return nil
 	}
-	if failure := p.holds(digest); failure != nil {
-		return failure
-	}
-	return nil
+	return p.holds(digest)
 }
 
-func (p *plugin) holds(digest string) *PluginError {
+func (p *plugin) holds(digest string) error {
 	if _, there := p.host.library.kept(p.source, digest); there && p.source.Refused == nil {
 		return nil
 	}
-	_, failure := p.kept(digest)
-	return failure
+	_, err := p.kept(digest)
+	return err
 }
 
 // rest takes a revision's process away from new calls: it ends with its last one.

@@ -24,10 +24,11 @@ func (h *Host) DropRevisions(needed func(plugin, digest string) bool) (left int)
 		return 0
 	}
 	for _, p := range h.plugins {
-		if !p.source.Bundled {
+		if !p.source.Bundled || p.source.Settings != nil {
 			p.drop(needed)
 		}
 	}
+	h.dropTold(needed)
 	entries, err := os.ReadDir(h.dir)
 	if err != nil {
 		return 0
@@ -78,6 +79,16 @@ func (u *unit) drop() bool {
 func (h *Host) dropCopies(digest string, needed func(plugin, digest string) bool) (left int) {
 	folder := filepath.Join(h.dir, digest)
 	if manifest, err := plugintree.ReadManifest(os.DirFS(folder)); err == nil {
+		for name, p := range h.plugins {
+			if p.source.Settings == nil || name == manifest.Name {
+				continue // what is told something may have another name than its manifest has
+			}
+			if inForce, known := h.knows(name, digest); inForce {
+				return 0
+			} else if known {
+				return 1
+			}
+		}
 		return h.dropOne(folder, digest, manifest.Name, needed)
 	}
 	copies, err := os.ReadDir(folder)
@@ -117,8 +128,12 @@ func (h *Host) knows(name, digest string) (inForce, known bool) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	u := p.revisions[digest]
-	return u != nil && u == p.inForce, u != nil
+	for _, u := range p.revisions { // of an executable that was told several things
+		if u.exe.digest == digest {
+			inForce, known = inForce || u == p.inForce, true
+		}
+	}
+	return inForce, known || p.ranAs(digest)
 }
 
 func (h *Host) removeCopy(path, digest, name string) {
@@ -128,7 +143,8 @@ func (h *Host) removeCopy(path, digest, name string) {
 	}
 	h.options.Log.Info("copy of an old plugin removed", "plugin", name, "digest", digest)
 	h.library.forget(path)
-	_ = os.Remove(filepath.Join(h.dir, digest+".describe.json"))
-	_ = os.Remove(filepath.Join(h.dir, digest+"."+name+".describe.json"))
+	_ = os.Remove(filepath.Join(h.dir, digest+describeSuffix))
+	_ = os.Remove(filepath.Join(h.dir, digest+"."+name+describeSuffix))
+	_ = os.Remove(filepath.Join(h.dir, digest+"."+name+baseSuffix))
 	_ = updateJSON(h.library.recordPath(), func(all *map[string]digestEntry) { delete(*all, path) })
 }

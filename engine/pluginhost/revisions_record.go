@@ -24,15 +24,26 @@ func (h *Host) inForcePath() string { return filepath.Join(h.dir, "in-force.json
 // was, or nothing of it is left.
 func (p *plugin) recorded() *unit {
 	digest := p.recordedDigest()
-	if digest == "" || p.source.Locked != "" && p.source.Locked != digest {
+	if digest == "" {
 		return nil
 	}
-	u, failure := p.kept(digest)
-	if failure != nil {
-		p.host.options.Log.Warn("the plugin that was in force is gone; the file as it is now takes its place", "plugin", p.source.Name, "error", failure.Message)
+	u, err := p.keptOf(digest)
+	if err != nil {
+		p.host.options.Log.Warn("the plugin that was in force is gone; the file as it is now takes its place", "plugin", p.source.Name, "error", err)
+		return nil
+	}
+	if p.source.Locked != "" && p.source.Locked != u.exe.digest {
 		return nil
 	}
 	return u
+}
+
+// keptOf returns a revision that was in force in the process before.
+func (p *plugin) keptOf(digest string) (*unit, error) {
+	if p.source.Settings == nil {
+		return p.kept(digest)
+	}
+	return p.keptTold(p.host.life, digest)
 }
 
 func (p *plugin) recordedDigest() string {
@@ -54,8 +65,8 @@ func (h *Host) record(units map[*plugin]*unit) {
 	}
 	now, own := h.options.Now().UTC(), map[string]string{}
 	for p, u := range units {
-		if !p.source.Bundled && u.exe.digest != plan.Attached {
-			own[p.source.Name] = u.exe.digest
+		if (!p.source.Bundled || p.source.Settings != nil) && u.exe.digest != plan.Attached {
+			own[p.source.Name] = u.exe.revision()
 		}
 	}
 	if len(own) == 0 {
@@ -87,7 +98,7 @@ func (h *Host) InForce(name string) string {
 	u := p.inForce
 	p.mu.Unlock()
 	if u != nil {
-		return u.exe.digest
+		return u.exe.revision()
 	}
 	return p.recordedDigest()
 }

@@ -15,6 +15,7 @@ import (
 // for the first time: `read` comes before any look at them.
 type actionContract struct {
 	*plan.Action
+	recipe      []byte // the plugin's own, for each call
 	once        sync.Once
 	wrong       error
 	input       *schema.Type
@@ -49,7 +50,7 @@ func (u *unit) trusted(d *Description) (*contract, error) {
 		return nil, fmt.Errorf("config schema: %w", err)
 	}
 	for _, action := range d.Actions {
-		c.actions[action.Name] = &actionContract{Action: action}
+		c.actions[action.Name] = &actionContract{Action: action, recipe: d.recipes[action.Name]}
 	}
 	return c, nil
 }

@@ -53,7 +53,8 @@ type unit struct {
 	source Source
 	exe    executable // of the revision: what runs has its digest
 
-	describing sync.Mutex // one describe at a time
+	describing sync.Mutex   // one describe at a time
+	base       *Description // without settings; nil = it was not asked for. Guarded by describing
 
 	mu       sync.Mutex
 	contract *contract         // nil = it was not described yet
@@ -79,7 +80,7 @@ func (u *unit) acquire(ctx context.Context, runID string) (*process, error) {
 		u.mu.Lock()
 		if u.dropped {
 			u.mu.Unlock()
-			return nil, u.plugin.executableError(&goneRevision{digest: u.exe.digest})
+			return nil, u.plugin.executableError(&goneRevision{digest: u.exe.revision()})
 		}
 		if p := u.process; p != nil && !p.ended() {
 			u.take(p, runID)

@@ -106,7 +106,7 @@ func (h *Host) ownerToken(ctx context.Context, owner Connection, r TokenRequest)
 	if c.TokenAction == "" {
 		return nil, invalid("", "connection %q can't give a token: plugin %s has no token action", owner.Name, owner.Plugin)
 	}
-	a, failure := c.action(c.TokenAction)
+	a, failure := u.action(ctx, c, c.TokenAction)
 	if failure != nil {
 		return nil, failure
 	}

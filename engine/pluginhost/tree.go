@@ -34,9 +34,9 @@ func (h *Host) Tree(plugin string) (dir, digest string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	u, failure := p.unit("")
-	if failure != nil {
-		return "", "", failure
+	u, err := p.unit(h.life, "")
+	if err != nil {
+		return "", "", err
 	}
 	return u.exe.tree, u.exe.digest, nil
 }
@@ -47,9 +47,9 @@ func (h *Host) TreeOf(plugin, digest string) (dir string, err error) {
 	if err != nil {
 		return "", err
 	}
-	u, failure := p.unit(digest)
-	if failure != nil {
-		return "", failure
+	u, err := p.unit(h.life, digest)
+	if err != nil {
+		return "", err
 	}
 	return u.exe.tree, nil
 }
@@ -72,7 +72,7 @@ func (l *library) findTree(s Source) (executable, error) {
 		}
 	}
 	tree := filepath.Join(l.dir, digest)
-	program, arguments, err := l.commandOf(tree, s.Name)
+	program, arguments, err := l.commandOf(tree, s)
 	return executable{path: program, args: arguments, digest: digest, tree: tree}, err
 }
 
@@ -81,7 +81,7 @@ func (l *library) findTree(s Source) (executable, error) {
 func (l *library) kept(s Source, digest string) (executable, bool) {
 	tree := filepath.Join(l.dir, digest)
 	if _, err := os.Lstat(filepath.Join(tree, plugintree.ManifestName)); err == nil {
-		program, arguments, err := l.commandOf(tree, s.Name)
+		program, arguments, err := l.commandOf(tree, s)
 		return executable{path: program, args: arguments, digest: digest, tree: tree}, err == nil
 	}
 	exe := l.copyOf(s, digest)
@@ -154,12 +154,13 @@ func copyTree(source, fresh string) (top, digest string, err error) {
 
 // commandOf returns the program that the manifest of a copy names for this platform, and
 // its arguments: a file of the tree, or a program of the system.
-func (l *library) commandOf(tree, name string) (program string, arguments []string, err error) {
+// One that is told something may have another name in the project.
+func (l *library) commandOf(tree string, s Source) (program string, arguments []string, err error) {
 	manifest, err := plugintree.ReadManifest(os.DirFS(tree))
 	if err != nil {
 		return "", nil, err //nolint:wrapcheck // it names the file
 	}
-	if manifest.Name != name {
+	if manifest.Name != s.Name && s.Settings == nil {
 		return "", nil, &Refusal{
 			Message: fmt.Sprintf("its %s calls it %s", plugintree.ManifestName, manifest.Name),
 			Hint:    diag.Say("name it so in `plugins` of flowrun.yaml: a plugin has one name"),

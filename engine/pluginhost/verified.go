@@ -40,9 +40,15 @@ func (e *foreignCode) Error() string {
 }
 
 // goneRevision says that nothing has the bytes of a revision any more.
-type goneRevision struct{ digest string }
+type goneRevision struct {
+	digest string
+	told   bool // it was told something
+}
 
 func (e *goneRevision) Error() string {
+	if e.told {
+		return fmt.Sprintf("its revision %.12s is gone: what it said of itself is not kept any more, and the plugin and what it is told now make another one", e.digest)
+	}
 	return fmt.Sprintf("its revision %.12s is gone: neither the copy in the state folder nor the file as it is now has these bytes", e.digest)
 }
 

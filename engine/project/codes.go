@@ -25,6 +25,7 @@ const (
 	CodeAddress      = "FR5022"
 	CodeCertificate  = "FR5023"
 	CodeGrant        = "FR5024"
+	CodeTold         = "FR5025"
 	CodeSandbox      = "FR5030"
 	CodeSimulator    = "FR5031"
 )

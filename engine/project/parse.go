@@ -115,20 +115,35 @@ func (p *parser) rate(n *spec.Node) {
 }
 
 func (p *parser) plugin(name, value *spec.Node) {
-	plugin, granted := Plugin{Name: name.Text, Pos: name.Pos}, false
+	plugin, granted, told := Plugin{Name: name.Text, Pos: name.Pos}, false, false
 	p.keys(value, "plugin `"+name.Text+"`", map[string]func(*spec.Node){
-		"source":  func(n *spec.Node) { plugin.Source = p.source(n, name.Text) },
+		"source": func(n *spec.Node) {
+			plugin.Source = p.source(n, name.Text)
+			if bundled, is := strings.CutPrefix(plugin.Source, BundledPrefix); is {
+				plugin.Source, plugin.Bundled = "", bundled
+			}
+		},
+		"with": func(n *spec.Node) {
+			if plugin.With = n; n.Kind != spec.Mapping {
+				p.problems.Errorf(n.Pos, CodeShape, "`with` must be a mapping of the plugin's settings")
+				plugin.With = nil
+			}
+			told = true
+		},
 		"version": func(n *spec.Node) { plugin.Version = p.text(n, "`version`") },
 		"grants": func(n *spec.Node) {
 			granted = true
 			p.grants(n, &plugin)
 		},
 	})
-	if plugin.Source == "" && !granted && value.Kind == spec.Mapping {
+	if plugin.Source == "" && plugin.Bundled == "" && !granted && !told && value.Kind == spec.Mapping {
 		p.problems.Errorf(firstKey(value, name), CodeNoSource, "plugin `%s` has no `source`", name.Text).Hint = diag.Say("name the path of its executable: source: ./bin/flowrun-plugin-" + name.Text)
 	}
 	p.project.Plugins = append(p.project.Plugins, plugin)
 }
+
+// BundledPrefix begins the source of a plugin that is bundled under another name.
+const BundledPrefix = "bundled:"
 
 // source reads where a plugin lies: on this machine, or an archive's https address, which
 // flowrun.lock must have.

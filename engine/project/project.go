@@ -3,6 +3,7 @@
 package project
 
 import (
+	"strings"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
@@ -38,13 +39,31 @@ type Connection struct {
 	Pos    diag.Pos   // of the name
 }
 
-// Plugin is a third party's plugin.
+// Plugin is a third party's plugin, or a bundled one that is granted or told something.
 type Plugin struct {
 	Name    string
-	Source  string // path of the executable, relative to the project's root; "" = it is bundled
-	Version string // range such as ^1
+	Source  string     // path of the executable, relative to the project's root; "" = it is bundled
+	Bundled string     // of `source: bundled:NAME`: the bundled plugin that has this name here; "" = it is no such one
+	With    *spec.Node // what it is told; nil = nothing
+	Version string     // range such as ^1
 	Grants  Grants
 	Pos     diag.Pos
+}
+
+// ToldPlace is where a part of what the plugin is told stands: the value at a JSON Pointer
+// into `with`, the key where the mapping around it ends there, else the plugin's name.
+func (p Plugin) ToldPlace(pointer string) diag.Pos {
+	for p.With != nil {
+		if node := p.With.Find(pointer); node != nil && pointer != "" {
+			return node.Pos
+		}
+		cut := strings.LastIndexByte(pointer, '/')
+		if cut < 0 {
+			break
+		}
+		pointer = pointer[:cut]
+	}
+	return p.Pos
 }
 
 // Grants are what a plugin may have besides its own folders and the system's programs

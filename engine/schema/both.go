@@ -7,7 +7,7 @@ import "slices"
 // it has them.
 func both(a, b *Type) *Type {
 	t := narrower(a, b)
-	t.Secret, t.Expected = a.Secret || b.Secret, a.Expected || b.Expected
+	t.Secret, t.Expected, t.File = a.Secret || b.Secret, a.Expected || b.Expected, a.File || b.File
 	if t.Doc = a.Doc; t.Doc == "" {
 		t.Doc = b.Doc
 	}

@@ -187,6 +187,7 @@ func (r *reader) readKind(t *Type, o *ordered) error {
 	}
 	if t.Kind == String {
 		t.Kind = formatKind(o)
+		t.File = t.Kind == String && formatOf(o) == FormatFile
 	}
 	return nil
 }
@@ -223,10 +224,18 @@ func impliedKind(o *ordered) Kind {
 	return Any
 }
 
-func formatKind(o *ordered) Kind {
+// FormatFile is the format of a text that is the path of a file of the project, in
+// schemas of settings.
+const FormatFile = "project-file"
+
+func formatOf(o *ordered) string {
 	var format string
 	_ = json.Unmarshal(o.values["format"], &format) // another form of format is a word we do not know
-	switch format {
+	return format
+}
+
+func formatKind(o *ordered) Kind {
+	switch formatOf(o) {
 	case "date-time":
 		return Time
 	case "duration":

@@ -82,6 +82,9 @@ func (t *Type) writeKind(w *schemaWriter) {
 	case Duration:
 		w.text("format", "duration")
 	}
+	if t.File {
+		w.text("format", FormatFile)
+	}
 }
 
 // writeAlternatives writes one of several types, null among them.

@@ -28,6 +28,9 @@ type Type struct {
 	Kind     Kind
 	Nullable bool // null is a value of it too
 	Secret   bool // writeOnly in the schema: secret references only
+	// File says, of String, that a value is the path of a file that is read and handed over
+	// with it: format project-file in the schema.
+	File bool
 	// Expected is of a whole narrowed schema: what an answer should be, by which
 	// expressions are checked, and no promise (x-flowrun-expected in the schema).
 	Expected bool

@@ -26,6 +26,7 @@ func Check(ctx context.Context, now, next *workspace.Workspace, plugin string, m
 	if err != nil {
 		return nil, fmt.Errorf("as it would be: %w", err)
 	}
+	was, is = now.WholeDescription(was), next.WholeDescription(is)
 	changes, err := Compare(was, is)
 	if err != nil {
 		return nil, err

@@ -119,7 +119,7 @@ func meaning(e plan.Effect) string {
 // config of the connections. What somebody gives is an input; what somebody reads is an
 // output.
 func (c *comparison) schemas(action, partName string, now, next json.RawMessage, put func(*pluginhost.Description, json.RawMessage)) {
-	if bytes.Equal(now, next) {
+	if bytes.Equal(now, next) || len(now) == 0 || len(next) == 0 { // one can't be asked for any more: nobody uses it
 		return
 	}
 	was, err := schema.FromJSON(now)

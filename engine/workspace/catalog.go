@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/schema"
 )
 
 // catalog is the checker's view of a project's plugins and connections.
@@ -54,8 +55,15 @@ func (c *catalog) PluginProblem(plugin string) string {
 	if !slices.Contains(c.project.PluginNames(), plugin) {
 		return ""
 	}
-	if _, err := c.project.Describe(plugin); err != nil {
+	d, err := c.project.Describe(plugin)
+	if told := c.project.ToldProblems(plugin); len(told) > 0 {
+		return "what flowrun.yaml tells it is wrong: see " + told[0].Pos.String()
+	}
+	switch {
+	case err != nil:
 		return err.Error()
+	case d.Bare():
+		return "it describes what a project tells it, and flowrun.yaml tells it nothing"
 	}
 	return ""
 }
@@ -68,11 +76,28 @@ func (c *catalog) LastWords(plugin string) []string {
 
 // PluginHint says what to do about a plugin that can't be described.
 func (c *catalog) PluginHint(plugin string) diag.Hint {
-	_, err := c.project.Describe(plugin)
+	d, err := c.project.Describe(plugin)
+	if err == nil && d.Bare() {
+		return diag.Sayf("tell it under `plugins` of flowrun.yaml: NAME: {source: .., with: {%s: ..}}", firstSetting(d))
+	}
 	if failure, ok := errors.AsType[*pluginhost.PluginError](err); ok {
 		return failure.Hint
 	}
 	return diag.Hint{}
+}
+
+// firstSetting is a setting that a plugin needs to be told, else any that it takes.
+func firstSetting(d *pluginhost.Description) string {
+	t, err := schema.FromJSON(d.SettingsSchema)
+	if err != nil || len(t.Fields) == 0 {
+		return "SETTING"
+	}
+	for _, field := range t.Fields {
+		if field.Required {
+			return field.Name
+		}
+	}
+	return t.Fields[0].Name
 }
 
 // Validate asks the action's plugin about literal inputs.

@@ -84,8 +84,9 @@ func (p *Workspace) checkAt(ctx context.Context, at location, src []byte) (*plan
 	if tree == nil {
 		return nil, problems
 	}
+	p.demandUsed(tree)
 	workflow, more := check.Check(ctx, tree, &catalog{project: p, location: at})
-	problems = append(problems, more...)
+	problems = p.withTold(append(problems, more...), tree)
 	if workflow != nil {
 		problems = append(problems, p.checkSettings(workflow)...)
 	}

@@ -44,6 +44,9 @@ type Config struct {
 	// Ignored hears, once for each executable of a plugin, which words of its schemas
 	// exclude values and are not read. nil = nobody does.
 	Ignored func(plugin string, words []string)
+	// Told hears, once for each revision, what a plugin has against what flowrun.yaml tells
+	// it, and takes all the same: warnings with their places. nil = nobody does.
+	Told func(plugin string, warnings diag.List)
 	// ControlGroup is the folder of this process's own control group (OwnControlGroup).
 	// Where it was handed to this process (systemd: Delegate=), the process moves into a
 	// group below it, and each plugin gets one of its own. "" = they get none.
@@ -88,7 +91,9 @@ type PluginInfo struct {
 	Digest  string `json:"digest,omitempty"`
 	Doc     string `json:"doc,omitempty"`
 	Actions int    `json:"actions"`
-	Error   string `json:"error,omitempty"` // why it can't be described
+	// Bare says that it has no actions before a project tells it which (`with`).
+	Bare  bool   `json:"bare,omitempty"`
+	Error string `json:"error,omitempty"` // why it can't be described
 	// Stderr is what it wrote last where it died instead, by lines.
 	Stderr []string `json:"stderr,omitempty"`
 	// Locked says whether flowrun.lock has it: what it holds alone runs then.

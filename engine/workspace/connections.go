@@ -96,7 +96,7 @@ func (p *Workspace) connectionConfig(c *project.Connection) (json.RawMessage, di
 	if err != nil {
 		configType = nil // what is wrong with the plugin is told by who uses it
 	}
-	converter := configConverter{connection: c.Name, problems: &problems}
+	converter := configConverter{of: "connection `" + c.Name + "`", problems: &problems}
 	value := converter.convert(c.Config, configType)
 	p.resolvePaths(value)
 	encoded, err := json.Marshal(value)
@@ -123,14 +123,14 @@ func (p *Workspace) resolvePaths(config any) {
 
 // configConverter turns YAML nodes into JSON values by a type.
 type configConverter struct {
-	connection string
-	problems   *diag.List
-	secret     bool // the value stands below one that is secret as a whole
+	of       string // for messages: "connection `crm`"
+	problems *diag.List
+	secret   bool // the value stands below one that is secret as a whole
 }
 
 func (c configConverter) convert(node *spec.Node, t *schema.Type) any {
 	if !c.hasShape(node, t) {
-		c.problems.Errorf(node.Pos, project.CodeSetting, "connection `%s`: this setting takes %s", c.connection, t.Article())
+		c.problems.Errorf(node.Pos, project.CodeSetting, "%s: this setting takes %s", c.of, t.Article())
 		return nil
 	}
 	switch node.Kind {
@@ -178,7 +178,7 @@ func (c configConverter) object(node *spec.Node, t *schema.Type) any {
 		if t != nil && t.Kind == schema.Object {
 			var ok bool
 			if fieldType, ok = t.Field(pair.Key.Text); !ok && t.Additional == nil {
-				c.problems.Errorf(pair.Key.Pos, project.CodeNoSetting, "connection `%s` has no setting `%s`", c.connection, pair.Key.Text).Hint =
+				c.problems.Errorf(pair.Key.Pos, project.CodeNoSetting, "%s has no setting `%s`", c.of, pair.Key.Text).Hint =
 					diag.MeantOr(pair.Key.Text, t.FieldNames(), "its settings are ")
 				continue
 			}
@@ -191,12 +191,12 @@ func (c configConverter) object(node *spec.Node, t *schema.Type) any {
 func (c configConverter) scalar(node *spec.Node, t *schema.Type) any {
 	if name, ok := project.SecretName(node.Text); ok {
 		if t != nil && t.Known() && !t.Secret && !c.secret {
-			c.problems.Errorf(node.Pos, project.CodeSecretHere, "connection `%s`: this setting is not secret, so it takes no secret", c.connection)
+			c.problems.Errorf(node.Pos, project.CodeSecretHere, "%s: this setting is not secret, so it takes no secret", c.of)
 		}
 		return map[string]string{"$secret": name}
 	}
 	if strings.Contains(node.Text, "${{") {
-		c.problems.Errorf(node.Pos, project.CodeLiteral, "connection `%s`: a setting is literal text or exactly one ${{ secrets.NAME }}", c.connection)
+		c.problems.Errorf(node.Pos, project.CodeLiteral, "%s: a setting is literal text or exactly one ${{ secrets.NAME }}", c.of)
 		return nil
 	}
 	plain := node.Style == spec.Plain
@@ -207,7 +207,7 @@ func (c configConverter) scalar(node *spec.Node, t *schema.Type) any {
 	literal.Secret = false
 	value, err := literal.FromScalar(node.Text, plain)
 	if err != nil {
-		c.problems.Errorf(node.Pos, project.CodeSetting, "connection `%s`: %v", c.connection, err)
+		c.problems.Errorf(node.Pos, project.CodeSetting, "%s: %v", c.of, err)
 		return nil
 	}
 	return value

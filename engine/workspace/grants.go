@@ -262,7 +262,12 @@ func (p *Workspace) grantsOf(name string) Grants {
 func (p *Workspace) checkGranted() diag.List {
 	var problems diag.List
 	for _, plugin := range p.file.Plugins {
-		if plugin.Source == "" && !slices.Contains(p.config.Bundled, plugin.Name) {
+		if plugin.Bundled != "" && !slices.Contains(p.config.Bundled, plugin.Bundled) {
+			problem := problems.Errorf(plugin.Pos, project.CodeNoSource, "plugin `%s`: no plugin `%s` is bundled", plugin.Name, plugin.Bundled)
+			problem.Hint = diag.MeantOr(plugin.Bundled, p.config.Bundled, "bundled are ")
+			continue
+		}
+		if plugin.Source == "" && plugin.Bundled == "" && !slices.Contains(p.config.Bundled, plugin.Name) {
 			problem := problems.Errorf(plugin.Pos, project.CodeNoSource, "plugin `%s` has no `source`, and is not bundled", plugin.Name)
 			problem.Hint = diag.DidYouMean(plugin.Name, p.config.Bundled).Or(diag.Say("name the path of its executable: source: ./bin/flowrun-plugin-" + plugin.Name))
 		}

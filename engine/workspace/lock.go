@@ -165,14 +165,20 @@ func (p *Workspace) Unlocked() []string {
 // itself than when it was locked. The bytes of others are locked themselves.
 func (p *Workspace) checkDescription(name string, d *pluginhost.Description) error {
 	entry, locked := p.lock.Plugin(name)
-	if p.config.Lock != LockStrict || slices.Contains(names(p.file.Plugins), name) {
+	if p.config.Lock != LockStrict {
 		return nil
 	}
 	hint := diag.Sayf("when that is meant: %s", diag.Command{"plugins", "lock"})
 	switch {
+	case locked && entry.Settings != settingsDigest(d):
+		return &pluginhost.PluginError{
+			Plugin: name, Reason: pluginhost.ReasonExecutable, Hint: hint, Message: "flowrun.yaml tells it something else than " + lockfile.Name + " has: `with`, or a file that it names, has changed",
+		}
+	case slices.Contains(names(p.file.Plugins), name):
+		return nil
 	case !locked:
 		return &pluginhost.PluginError{Plugin: name, Reason: pluginhost.ReasonExecutable, Message: lockfile.Name + " does not have it, and with --locked nothing else runs", Hint: hint}
-	case entry.Source == lockfile.Bundled && (entry.Version != d.Version || entry.Describe != describeDigest(d)):
+	case entry.IsBundled() && (entry.Version != d.Version || entry.Describe != describeDigest(d)):
 		return &pluginhost.PluginError{
 			Plugin: name, Reason: pluginhost.ReasonExecutable, Hint: hint,
 			Message: fmt.Sprintf("it is bundled with this flowrun in version %s, and %s has another description of it (version %s)", d.Version, lockfile.Name, entry.Version),
@@ -195,10 +201,18 @@ func names(plugins []project.Plugin) []string {
 // describeDigest is a sha256 over what a plugin says of itself.
 func describeDigest(d *pluginhost.Description) string {
 	own := *d
-	own.Digest, own.Format = "", 0 // of the executable, and of the record
-	text, _ := json.Marshal(own)   // it came out of JSON
+	own.Digest, own.Executable, own.Format = "", "", 0 // of the executable, and of the record
+	text, _ := json.Marshal(own)                       // it came out of JSON
 	sum := sha256.Sum256(text)
 	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// settingsDigest is the digest of what a plugin was told, as the lock has it.
+func settingsDigest(d *pluginhost.Description) string {
+	if d.Settings == "" {
+		return ""
+	}
+	return "sha256:" + d.Settings
 }
 
 // LockEntry is what flowrun.lock should have of a plugin as it is now, without its
@@ -208,9 +222,12 @@ func (p *Workspace) LockEntry(name string) (lockfile.Plugin, error) {
 	if err != nil {
 		return lockfile.Plugin{}, err
 	}
-	entry := lockfile.Plugin{Name: name, Version: description.Version, Describe: describeDigest(description), Wants: lockfile.Grants(p.wants(name, description))}
+	entry := lockfile.Plugin{Name: name, Version: description.Version, Describe: describeDigest(description), Settings: settingsDigest(description), Wants: lockfile.Grants(p.wants(name, description))}
 	if !slices.Contains(names(p.file.Plugins), name) {
 		entry.Source = lockfile.Bundled
+		if of := p.declaredPlugin(name).Bundled; of != "" {
+			entry.Source = project.BundledPrefix + of
+		}
 		return entry, nil
 	}
 	tree, digest, err := p.host.Tree(name)

@@ -90,7 +90,11 @@ func (p *Workspace) PluginDoc(name string) (PluginDoc, error) {
 			Name: l.Name, Requests: l.Requests, WindowS: l.Window.Seconds(), FixedWindow: l.FixedWindow, MaxConcurrent: l.MaxConcurrent, Scope: l.Scope,
 		})
 	}
-	for _, action := range d.Actions {
+	actions, err := p.WholeActions(name)
+	if err != nil {
+		return PluginDoc{}, err
+	}
+	for _, action := range actions {
 		fields, err := DescribeAction(action)
 		if err != nil {
 			return PluginDoc{}, err

@@ -22,11 +22,12 @@ type PluginRevision struct {
 	description *pluginhost.Description
 }
 
-// OwnPlugins lists the plugins that have a file of their own, by name.
+// OwnPlugins lists the plugins that have a file of their own, or are told something, by
+// name.
 func (p *Workspace) OwnPlugins() []string {
 	var names []string
 	for _, source := range p.sources() {
-		if !source.Bundled && source.Attach == "" {
+		if (!source.Bundled || source.Settings != nil) && source.Attach == "" {
 			names = append(names, source.Name)
 		}
 	}
@@ -38,6 +39,12 @@ func (p *Workspace) OwnPlugins() []string {
 // it looks at all files.
 func (p *Workspace) PluginStamp(plugin string) Stamp {
 	inode, size, modified, changed := p.host.SourceStamp(plugin)
+	for _, path := range p.toldFiles(plugin) {
+		if told := StampOf(path); told != (Stamp{}) {
+			inode = inode*31 + uint64(told.modified.UnixNano()) ^ uint64(told.size)<<1 ^ uint64(told.mode)<<40 //nolint:gosec // bits that tell apart, no number
+			size += told.size
+		}
+	}
 	return Stamp{modified: time.Unix(0, modified), size: size, mode: fs.FileMode(inode ^ uint64(changed) ^ inode>>32)} //nolint:gosec // bits that tell apart, no number
 }
 
@@ -57,6 +64,11 @@ func (p *Workspace) PluginFailed(plugin string) bool {
 	}
 }
 
+// isBundled reports whether a plugin is part of the program, under whichever name.
+func (p *Workspace) isBundled(plugin string) bool {
+	return slices.ContainsFunc(p.sources(), func(source pluginhost.Source) bool { return source.Name == plugin && source.Bundled })
+}
+
 // NewRevision describes a plugin as its file is now: nil where that is in force, or nobody
 // has asked for the plugin yet. digest is known where the description fails, too.
 func (p *Workspace) NewRevision(ctx context.Context, plugin string) (fresh *PluginRevision, digest string, err error) {
@@ -64,7 +76,7 @@ func (p *Workspace) NewRevision(ctx context.Context, plugin string) (fresh *Plug
 	if inForce == "" {
 		return nil, "", nil
 	}
-	if digest, err = p.host.FileDigest(plugin); err != nil || digest == inForce {
+	if digest, err = p.host.FileDigest(ctx, plugin); err != nil || digest == inForce {
 		return nil, digest, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
@@ -178,6 +190,9 @@ func (p *Workspace) OwnRevision(plugin, digest string) (own bool, err error) {
 		return false, nil
 	}
 	if err := p.host.Holds(plugin, digest); err != nil {
+		if p.isBundled(plugin) && digest != plan.Attached {
+			return false, nil // the program may be another one: what there is now may be the same
+		}
 		return false, err
 	}
 	return true, nil

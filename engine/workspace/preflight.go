@@ -138,14 +138,19 @@ func (p *Workspace) Lacking(ctx context.Context, workflow *plan.Workflow, stored
 	return p.Preflight(ctx, workflow)
 }
 
-// CheckConnections reports wrong settings of all connections of the project file,
-// whether a workflow uses them or not.
+// CheckConnections reports wrong settings of all connections of the project file, and of
+// all plugins that it tells something, whether a workflow uses them or not.
 func (p *Workspace) CheckConnections() diag.List {
 	var problems diag.List
 	for i := range p.file.Connections {
 		declared := &p.file.Connections[i]
 		if slices.Contains(p.PluginNames(), declared.Plugin) { // else checkPlugins says so
 			problems = append(problems, p.checkConnection(declared)...)
+		}
+	}
+	for _, plugin := range p.file.Plugins {
+		if plugin.With != nil || plugin.Bundled != "" {
+			problems = append(problems, p.ToldProblems(plugin.Name)...)
 		}
 	}
 	return problems

@@ -110,6 +110,7 @@ func Load(_ context.Context, config Config) (*Workspace, error) {
 		Entropy:  config.Entropy,
 		Log:      config.Log,
 		Ignored:  config.Ignored,
+		Told:     p.tellTold,
 		Version:  config.Version,
 		State:    p.services,
 		Tokens:   p.services,
@@ -175,6 +176,14 @@ func (p *Workspace) sources() []pluginhost.Source {
 	named, granted := map[string]bool{}, map[string]pluginhost.Source{}
 	for _, plugin := range p.file.Plugins {
 		source := p.granted(plugin)
+		if plugin.With != nil || plugin.Bundled != "" {
+			source.Settings = p.settingsOf(plugin)
+		}
+		if plugin.Bundled != "" {
+			named[plugin.Name] = true
+			sources = append(sources, p.bundledSource(source, plugin.Bundled))
+			continue
+		}
 		if plugin.Source == "" {
 			granted[plugin.Name] = source
 			continue
@@ -187,11 +196,17 @@ func (p *Workspace) sources() []pluginhost.Source {
 	for _, name := range p.config.Bundled {
 		if !named[name] {
 			source := granted[name]
-			source.Name, source.Bundled, source.Command = name, true, []string{p.config.Executable, "plugins", "serve", name}
-			sources = append(sources, source)
+			source.Name = name
+			sources = append(sources, p.bundledSource(source, name))
 		}
 	}
 	return p.attach(sources)
+}
+
+// bundledSource makes a source one of the program's own plugins.
+func (p *Workspace) bundledSource(source pluginhost.Source, name string) pluginhost.Source {
+	source.Bundled, source.Command = true, []string{p.config.Executable, "plugins", "serve", name}
+	return source
 }
 
 // Close ends the plugins that were started.
@@ -226,6 +241,8 @@ func (p *Workspace) Plugins(context.Context) []PluginInfo {
 		info := PluginInfo{Name: source.Name, Source: "bundled"}
 		if !source.Bundled {
 			info.Source = p.shownSource(source)
+		} else if of := source.Command[len(source.Command)-1]; of != source.Name {
+			info.Source = project.BundledPrefix + of
 		}
 		if source.Attach != "" {
 			info.Source = "attached: " + source.Attach
@@ -237,6 +254,7 @@ func (p *Workspace) Plugins(context.Context) []PluginInfo {
 		} else {
 			info.Version, info.Doc, info.Digest = description.Version, description.Doc, description.Digest
 			info.Actions = len(description.Actions)
+			info.Bare = description.Bare()
 			info.Missing = p.Missing(source.Name)
 		}
 		info.Waiting = p.Waiting(source.Name)
@@ -314,7 +332,14 @@ func (p *Workspace) Action(name string) (*plan.Action, error) {
 	if !ok {
 		return nil, fmt.Errorf("plugin %s has no action %s", plugin, action)
 	}
-	return result, nil
+	if pluginhost.Whole(result) {
+		return result, nil
+	}
+	whole, err := p.wholeActions(description, []string{action})
+	if err != nil {
+		return nil, err
+	}
+	return whole[0], nil
 }
 
 func relative(dir, path string) string {

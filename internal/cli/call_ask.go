@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/calls"
-	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
@@ -66,13 +65,11 @@ func namesSecret(value json.RawMessage) bool {
 // is not known.
 func (a *app) secretInputs(ctx context.Context, action string) []workspace.FormField {
 	fields, _ := inProject(ctx, a, func(project *workspace.Workspace) ([]workspace.FormField, error) { // the call tells what is wrong
-		plugin, _, _ := strings.Cut(action, ".")
-		actions, err := project.Actions(ctx, plugin)
-		place := slices.IndexFunc(actions, func(candidate *plan.Action) bool { return candidate.FullName() == action })
-		if err != nil || place < 0 {
+		known, err := project.Action(action)
+		if err != nil {
 			return nil, err
 		}
-		return workspace.FormOf(actions[place].Input)
+		return workspace.FormOf(known.Input)
 	})
 	return slices.DeleteFunc(fields, func(field workspace.FormField) bool { return field.Kind != workspace.FieldSecret })
 }

@@ -60,6 +60,9 @@ func (a *app) explain(ctx context.Context, name string) error {
 	actions, broken := everyAction(ctx, project)
 	for _, action := range actions {
 		if action.FullName() == name {
+			if action, err = project.Action(name); err != nil {
+				return refusedPlugin(err)
+			}
 			return a.explainAction(action)
 		}
 	}

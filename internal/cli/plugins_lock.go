@@ -102,6 +102,11 @@ func (a *app) look(ctx context.Context, l *lockedProject, name, path string, use
 		return fmt.Errorf("make a folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
+	if l.told(name) { // it describes what this project tells it
+		config := a.engineConfig(l.at)
+		config.Lock, config.Instead = workspace.LockIgnored, map[string]string{name: path}
+		return lookAt(ctx, config, use)
+	}
 	text := "limits: {sandbox: " + cmp.Or(l.project.Limits.Sandbox, "auto") + "}\n"
 	if name != "" {
 		edited, err := project.AddPlugin([]byte(text), project.Plugin{Name: name, Source: path})
@@ -116,6 +121,18 @@ func (a *app) look(ctx context.Context, l *lockedProject, name, path string, use
 	}
 	config := a.engineConfig(l.at)
 	config.ProjectFile, config.Lock = file, workspace.LockIgnored
+	return lookAt(ctx, config, use)
+}
+
+// told reports whether flowrun.yaml tells a plugin something.
+func (l *lockedProject) told(name string) bool {
+	return slices.ContainsFunc(l.project.Plugins, func(plugin project.Plugin) bool {
+		return plugin.Name == name && (plugin.With != nil || plugin.Bundled != "")
+	})
+}
+
+// lookAt loads a project for a look at its plugins.
+func lookAt(ctx context.Context, config workspace.Config, use func(*workspace.Workspace) error) error {
 	loaded, err := engine.LoadProject(ctx, config)
 	if err != nil {
 		return err
@@ -215,7 +232,7 @@ func (a *app) lockPlugins(ctx context.Context) error {
 	}
 	err = a.look(ctx, l, "", "", func(w *workspace.Workspace) error {
 		for _, name := range w.PluginNames() {
-			if _, own := l.plugin(name); own {
+			if _, own := l.plugin(name); own || l.told(name) {
 				continue
 			}
 			entry, err := w.LockEntry(name)
@@ -228,6 +245,15 @@ func (a *app) lockPlugins(ctx context.Context) error {
 	})
 	if err != nil {
 		return err
+	}
+	for _, plugin := range l.project.Plugins {
+		if plugin.Source == "" && l.told(plugin.Name) {
+			entry, err := a.entryOf(ctx, l, plugin.Name, "")
+			if err != nil {
+				return err
+			}
+			lock = lock.With(entry)
+		}
 	}
 	if err := l.write(lock, nil); err != nil {
 		return err
@@ -284,12 +310,15 @@ func (a *app) verifyPlugins(ctx context.Context) error {
 	}
 	results := []verified{}
 	for _, plugin := range l.project.Plugins {
-		if plugin.Source != "" {
+		switch {
+		case plugin.Source != "":
 			results = append(results, a.verifyPlugin(ctx, l, plugin))
+		case l.told(plugin.Name):
+			results = append(results, a.verifyTold(ctx, l, plugin))
 		}
 	}
 	for _, entry := range l.lock.Plugins {
-		if _, there := l.plugin(entry.Name); !there && entry.Source != lockfile.Bundled {
+		if _, there := l.plugin(entry.Name); !there && !entry.IsBundled() {
 			results = append(results, verified{Plugin: entry.Name, Status: "changed", Problem: "flowrun.yaml does not have it", Hint: "`flowrun plugins lock`"})
 		}
 	}
@@ -305,6 +334,36 @@ func (a *app) verifyPlugins(ctx context.Context) error {
 		return exitWith(exitPlugin)
 	}
 	return err
+}
+
+// toldOtherwise says that a plugin is told something else than when it was locked.
+func toldOtherwise() error {
+	return &codedError{
+		code: exitPlugin, err: fmt.Errorf("flowrun.yaml tells it something else than %s has: `with`, or a file that it names, has changed", lockfile.Name), hint: "`flowrun plugins lock`",
+	}
+}
+
+// verifyTold looks at a bundled plugin that flowrun.yaml tells something.
+func (a *app) verifyTold(ctx context.Context, l *lockedProject, plugin project.Plugin) verified {
+	result := verified{Plugin: plugin.Name, Status: "ok"}
+	old, locked := l.lock.Plugin(plugin.Name)
+	if !locked {
+		result.Status, result.Problem, result.Hint = "not locked", lockfile.Name+" does not have it", "`flowrun plugins lock`"
+		return result
+	}
+	entry, err := a.entryOf(ctx, l, plugin.Name, "")
+	if err == nil && entry.Settings != old.Settings {
+		err = toldOtherwise()
+	}
+	if err != nil {
+		result.Status, result.Problem = "changed", err.Error()
+		if coded, ok := errors.AsType[*codedError](err); ok {
+			result.Hint = coded.hint
+		}
+		return result
+	}
+	result.Digest = entry.Settings
+	return result
 }
 
 func (a *app) verifyPlugin(ctx context.Context, l *lockedProject, plugin project.Plugin) verified {
@@ -337,6 +396,9 @@ func (a *app) verifyPlugin(ctx context.Context, l *lockedProject, plugin project
 	result.Digest = "sha256:" + entry.Digest(workspace.Platform())
 	if old.Digest(workspace.Platform()) == "" {
 		return failed(&codedError{err: fmt.Errorf("%s has no digest of it for %s", lockfile.Name, workspace.Platform()), hint: "`flowrun plugins lock`"})
+	}
+	if entry.Settings != old.Settings {
+		return failed(toldOtherwise())
 	}
 	if !entry.Grants.Equal(old.Grants) {
 		return failed(&codedError{err: fmt.Errorf("it is granted other things in flowrun.yaml than %s has", lockfile.Name), hint: "`flowrun plugins lock`"})

@@ -18,6 +18,8 @@ type (
 	ExecuteEvent            = pluginv1.ExecuteEvent
 	ReconcileRequest        = pluginv1.ReconcileRequest
 	ReconcileResponse       = pluginv1.ReconcileResponse
+	DescribeActionsRequest  = pluginv1.DescribeActionsRequest
+	DescribeActionsResponse = pluginv1.DescribeActionsResponse
 	GetStateRequest         = pluginv1.GetStateRequest
 	GetStateResponse        = pluginv1.GetStateResponse
 	PutStateRequest         = pluginv1.PutStateRequest

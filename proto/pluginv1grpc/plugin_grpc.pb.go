@@ -32,6 +32,7 @@ const (
 	Plugin_CheckConnection_FullMethodName = "/flowrun.plugin.v1.Plugin/CheckConnection"
 	Plugin_Execute_FullMethodName         = "/flowrun.plugin.v1.Plugin/Execute"
 	Plugin_Reconcile_FullMethodName       = "/flowrun.plugin.v1.Plugin/Reconcile"
+	Plugin_DescribeActions_FullMethodName = "/flowrun.plugin.v1.Plugin/DescribeActions"
 )
 
 // PluginClient is the client API for Plugin service.
@@ -52,6 +53,8 @@ type PluginClient interface {
 	Execute(ctx context.Context, in *ExecuteRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExecuteEvent], error)
 	// "Did it happen?" after a crash or timeout in the middle of an action of effect once. Asked only of plugins with the feature `reconcile`.
 	Reconcile(ctx context.Context, in *ReconcileRequest, opts ...grpc.CallOption) (*ReconcileResponse, error)
+	// What an index leaves out of some of its actions. Pure as Describe is. Asked only of plugins with the feature `index`.
+	DescribeActions(ctx context.Context, in *DescribeActionsRequest, opts ...grpc.CallOption) (*DescribeActionsResponse, error)
 }
 
 type pluginClient struct {
@@ -131,6 +134,16 @@ func (c *pluginClient) Reconcile(ctx context.Context, in *ReconcileRequest, opts
 	return out, nil
 }
 
+func (c *pluginClient) DescribeActions(ctx context.Context, in *DescribeActionsRequest, opts ...grpc.CallOption) (*DescribeActionsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DescribeActionsResponse)
+	err := c.cc.Invoke(ctx, Plugin_DescribeActions_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PluginServer is the server API for Plugin service.
 // All implementations must embed UnimplementedPluginServer
 // for forward compatibility.
@@ -149,6 +162,8 @@ type PluginServer interface {
 	Execute(*ExecuteRequest, grpc.ServerStreamingServer[ExecuteEvent]) error
 	// "Did it happen?" after a crash or timeout in the middle of an action of effect once. Asked only of plugins with the feature `reconcile`.
 	Reconcile(context.Context, *ReconcileRequest) (*ReconcileResponse, error)
+	// What an index leaves out of some of its actions. Pure as Describe is. Asked only of plugins with the feature `index`.
+	DescribeActions(context.Context, *DescribeActionsRequest) (*DescribeActionsResponse, error)
 	mustEmbedUnimplementedPluginServer()
 }
 
@@ -176,6 +191,9 @@ func (UnimplementedPluginServer) Execute(*ExecuteRequest, grpc.ServerStreamingSe
 }
 func (UnimplementedPluginServer) Reconcile(context.Context, *ReconcileRequest) (*ReconcileResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Reconcile not implemented")
+}
+func (UnimplementedPluginServer) DescribeActions(context.Context, *DescribeActionsRequest) (*DescribeActionsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DescribeActions not implemented")
 }
 func (UnimplementedPluginServer) mustEmbedUnimplementedPluginServer() {}
 func (UnimplementedPluginServer) testEmbeddedByValue()                {}
@@ -299,6 +317,24 @@ func _Plugin_Reconcile_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Plugin_DescribeActions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DescribeActionsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PluginServer).DescribeActions(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Plugin_DescribeActions_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PluginServer).DescribeActions(ctx, req.(*DescribeActionsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Plugin_ServiceDesc is the grpc.ServiceDesc for Plugin service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -325,6 +361,10 @@ var Plugin_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Reconcile",
 			Handler:    _Plugin_Reconcile_Handler,
+		},
+		{
+			MethodName: "DescribeActions",
+			Handler:    _Plugin_DescribeActions_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -22,6 +22,9 @@ type Description struct {
 	TokenAction   string
 	Simulator     []string
 	Login         *sdk.Login // nil = there is none
+
+	Settings json.RawMessage // JSON Schema of what a project can tell it; nil = nothing
+	Problems []sdk.Problem   // what it has against what it was told, with pointers into the settings
 }
 
 // Action is what a plugin says of one action. Input and Output are its schemas.
@@ -85,6 +88,7 @@ func description(r *pluginv1.DescribeResponse) Description {
 	d := Description{
 		Name: r.GetName(), Version: r.GetVersion(), Doc: r.GetDoc(), SDK: r.GetSdk(), Features: r.GetPlugin().GetFeatures(),
 		Config: r.GetConfigSchema(), TokenAction: r.GetTokenAction(), Simulator: r.GetSimulator(),
+		Settings: r.GetSettingsSchema(), Problems: problems(r.GetDiagnostics()),
 		Wants: Wants{Env: r.GetWants().GetEnv(), Hosts: r.GetWants().GetHosts(), State: r.GetWants().GetState()},
 	}
 	if l := r.GetLogin(); l != nil {

@@ -37,6 +37,9 @@ type Plugin struct {
 	client    pluginv1connect.PluginClient
 	host      *Host
 	described Description
+
+	recipe  []byte            // of the settings, for connections
+	recipes map[string][]byte // of the settings, by action
 }
 
 // Open serves a plugin in this process and opens a connection with a config
@@ -65,12 +68,17 @@ func Serve(t testing.TB, plugin *sdk.Plugin) *Plugin {
 	t.Cleanup(server.Close)
 	client := dial(t, server.Handler())
 	p := &Plugin{t: t, plugin: plugin, http: client, client: pluginv1connect.NewPluginClient(client, "http://plugin", connect.WithGRPC()), host: host}
-	described, err := p.client.Describe(t.Context(), &pluginv1.DescribeRequest{HostVersion: "sdktest"})
-	if err != nil {
-		t.Fatalf("describe: %v", err)
-	}
-	p.described = description(described)
+	p.described = description(p.describe(&pluginv1.DescribeRequest{HostVersion: "sdktest"}))
 	return p
+}
+
+func (p *Plugin) describe(request *pluginv1.DescribeRequest) *pluginv1.DescribeResponse {
+	p.t.Helper()
+	described, err := p.client.Describe(p.t.Context(), request)
+	if err != nil {
+		p.t.Fatalf("describe: %v", err)
+	}
+	return described
 }
 
 // Client reaches the plugin's gRPC service, whatever the host of the URL, for a client
@@ -99,7 +107,9 @@ func (p *Plugin) Action(name string) Action {
 // config.
 func (p *Plugin) Connect(name string, config any) []sdk.Problem {
 	p.t.Helper()
-	response, err := p.client.Connect(p.t.Context(), &pluginv1.ConnectRequest{Connection: name, Config: &pluginv1.Value{Json: encode(p.t, config)}})
+	response, err := p.client.Connect(p.t.Context(), &pluginv1.ConnectRequest{
+		Connection: name, Config: &pluginv1.Value{Json: encode(p.t, config)}, Recipe: p.recipe,
+	})
 	if err != nil {
 		p.t.Fatalf("connect: %v", err)
 	}
@@ -142,7 +152,7 @@ func (p *Plugin) Validate(action string, input any, unknown ...string) []sdk.Pro
 func (p *Plugin) ValidateNarrow(action string, input any, unknown ...string) ([]sdk.Problem, json.RawMessage) {
 	p.t.Helper()
 	response, err := p.client.Validate(p.t.Context(), &pluginv1.ValidateRequest{
-		Action: action, Input: &pluginv1.Value{Json: encode(p.t, input)}, Unknown: unknown,
+		Action: action, Input: &pluginv1.Value{Json: encode(p.t, input)}, Unknown: unknown, Recipe: p.recipes[action],
 	})
 	if err != nil {
 		p.t.Fatalf("validate %s: %v", action, err)
@@ -181,6 +191,7 @@ func (p *Plugin) CallContext(ctx context.Context, action string, input any, opti
 	stream, err := p.client.Execute(ctx, &pluginv1.ExecuteRequest{
 		Action: action, Connection: asked.connection, Input: &pluginv1.Value{Json: encode(p.t, input)}, Run: asked.run(),
 		Checkpoint: asked.checkpoint, PageCursor: asked.cursor, Watermark: asked.watermark, PageNote: asked.note, AllPages: asked.allPages,
+		Recipe: p.recipes[action],
 	})
 	if ended := endOfContext(err); ended != nil { // before the request was sent
 		return Result{Err: ended}
@@ -210,6 +221,7 @@ func (p *Plugin) Reconcile(action string, input any, options ...Option) Reconcil
 	asked := newRequest(options)
 	response, err := p.client.Reconcile(p.t.Context(), &pluginv1.ReconcileRequest{
 		Action: action, Connection: asked.connection, Input: &pluginv1.Value{Json: encode(p.t, input)}, Run: asked.run(), Checkpoint: asked.checkpoint,
+		Recipe: p.recipes[action],
 	})
 	if err != nil {
 		p.t.Fatalf("reconcile %s: %v", action, err)

@@ -9,8 +9,10 @@ package gate
 import (
 	"errors"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"google.golang.org/grpc/status"
@@ -168,6 +170,8 @@ func (g *Gate) bytes(data []byte, step *step) ([]byte, *Fault) {
 		return g.Said(data), nil
 	case Opaque, Outbound:
 		return data, nil
+	case Recipe:
+		return data, g.recipe(data)
 	case Document, Schema, Sample:
 		if why := DocumentFault(data); len(data) > 0 && why != "" {
 			return data, &Fault{Why: why}
@@ -237,6 +241,28 @@ func isWord(text string) bool {
 		return false
 	}
 	return strings.IndexFunc(text, func(r rune) bool { return (r < 'a' || r > 'z') && r != '_' }) < 0
+}
+
+// ownWords finds the words that stand alone in a text.
+var ownWords = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b[a-z_]{1,15}\b`) })
+
+// recipe refuses a known secret in what is kept with a description, but for words, as
+// name does: a recipe has the names of fields in it.
+func (g *Gate) recipe(data []byte) *Fault {
+	text := strings.ToValidUTF8(string(data), "\uFFFD")
+	if !g.Holds(text) {
+		return nil
+	}
+	text = ownWords().ReplaceAllStringFunc(text, func(word string) string {
+		if g.Holds(word) {
+			return "."
+		}
+		return word
+	})
+	if !g.Holds(text) {
+		return nil
+	}
+	return &Fault{Why: "it holds the value of a secret", Secret: true}
 }
 
 // key replaces a key of a stored row that holds a known secret: keys stand in clear.

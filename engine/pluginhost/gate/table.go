@@ -20,6 +20,7 @@ const (
 	Opaque                     // the plugin's own bytes: sealed by the host, and shown to nobody
 	Cursor                     // the plugin's own text: sealed by the host where it holds a secret
 	Credential                 // a token, learned by the redactor and kept sealed
+	Recipe                     // the plugin's own bytes that are kept with its description, in clear: refused with a secret in them
 )
 
 // Row says what one field is. Shown tells whether people see it somewhere.
@@ -65,11 +66,12 @@ func describeRows(add adder) {
 		return Row{Field: protoreflect.FullName(field), Kind: Text, Shown: true}
 	}
 	add("Capabilities", name("features"))
-	add("DescribeResponse", name("name"), name("version"), name("sdk"), text("doc"), Row{Field: "config_schema", Kind: Schema, Shown: true}, name("token_action"), name("simulator"))
+	add("DescribeResponse", name("name"), name("version"), name("sdk"), text("doc"), Row{Field: "config_schema", Kind: Schema, Shown: true}, name("token_action"), name("simulator"),
+		Row{Field: "settings_schema", Kind: Schema, Shown: true}, Row{Field: "recipe", Kind: Recipe})
 	add("Login", name("start"), name("wait"), name("status"), name("revoke"), name("scopes"))
 	add("Grants", name("env"), name("hosts"))
 	add("Limiter", name("name"), name("scope"))
-	add("Action", name("name"), text("doc"), Row{Field: "input_schema", Kind: Schema, Shown: true}, Row{Field: "output_schema", Kind: Schema, Shown: true}, name("limiters"), text("deprecated"))
+	add("Action", name("name"), text("doc"), Row{Field: "input_schema", Kind: Schema, Shown: true}, Row{Field: "output_schema", Kind: Schema, Shown: true}, name("limiters"), text("deprecated"), Row{Field: "recipe", Kind: Recipe})
 	add("Paging", name("cursor_field"), name("items_field"), name("next_field"), name("identity"))
 	add("Range", name("from_field"), name("to_field"))
 	add("Example", text("name"), Row{Field: "input", Kind: Sample, Shown: true}, Row{Field: "output", Kind: Sample, Shown: true})
@@ -113,13 +115,15 @@ func questionRows(add adder) {
 // outboundRows are the host's own: a plugin hears them.
 func outboundRows(add adder) {
 	own := func(field protoreflect.Name) Row { return Row{Field: protoreflect.FullName(field), Kind: Outbound} }
-	add("DescribeRequest", own("host_version"))
-	add("ValidateRequest", own("action"), own("unknown"), own("connection"), own("config_unknown"))
-	add("ConnectRequest", own("connection"), own("config_hash"))
+	add("DescribeRequest", own("host_version"), own("name"))
+	add("SettingsFile", own("pointer"), own("path"), own("content"))
+	add("DescribeActionsRequest", own("name"), own("actions"))
+	add("ValidateRequest", own("action"), own("unknown"), own("connection"), own("config_unknown"), own("recipe"))
+	add("ConnectRequest", own("connection"), own("config_hash"), own("recipe"))
 	add("CheckConnectionRequest", own("connection"))
-	add("ExecuteRequest", own("action"), own("connection"), own("checkpoint"), own("page_cursor"), own("watermark"), own("page_note"))
+	add("ExecuteRequest", own("action"), own("connection"), own("checkpoint"), own("page_cursor"), own("watermark"), own("page_note"), own("recipe"))
 	add("RunContext", own("workflow"), own("run_id"), own("step_id"), own("idempotency_key"), own("traceparent"))
-	add("ReconcileRequest", own("action"), own("connection"), own("checkpoint"))
+	add("ReconcileRequest", own("action"), own("connection"), own("checkpoint"), own("recipe"))
 	add("GetStateResponse", own("value"))
 	add("StoredToken", own("state"), own("extra"), own("reason"))
 	add("RefreshLease", own("id"))

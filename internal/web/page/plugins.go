@@ -139,7 +139,10 @@ func (s *site) pluginAction(r *http.Request) (*screen, error) {
 	if at < 0 {
 		return nil, notFound("action", plugin+"."+name)
 	}
-	action := actions[at]
+	action, err := s.Catalog.Action(actions[at].FullName())
+	if err != nil {
+		return nil, err
+	}
 	doc, err := workspace.DescribeAction(action)
 	if err != nil {
 		return nil, err

@@ -69,6 +69,7 @@ type Store interface {
 type Catalog interface {
 	Plugins(ctx context.Context) []workspace.PluginInfo
 	Actions(ctx context.Context, plugin string) ([]*plan.Action, error)
+	Action(name string) (*plan.Action, error) // with its schemas
 }
 
 func workflowURL(name string) string { return "/workflows/" + url.PathEscape(name) }

@@ -5,6 +5,8 @@ package handshake
 const (
 	FeatureReconcile      = "reconcile"       // of a plugin: it answers Reconcile
 	FeatureValidateConfig = "validate_config" // of a plugin: it looks at ValidateRequest.config
+	FeatureSettings       = "settings"        // of a plugin: it describes what a project tells it; of a host: it tells it, and hands recipes back
+	FeatureIndex          = "index"           // of a plugin: it describes its actions one by one, by DescribeActions
 
 	FeatureState     = "state"      // of a host: GetState and PutState
 	FeatureTokens    = "tokens"     // of a host: AcquireToken and CommitToken
@@ -15,5 +17,5 @@ const (
 
 // HostFeatures returns what a host of this tree has, in the order of the README.
 func HostFeatures() []string {
-	return []string{FeatureState, FeatureTokens, FeatureTokenPeek, FeaturePageNote, FeatureAllPages}
+	return []string{FeatureState, FeatureTokens, FeatureTokenPeek, FeaturePageNote, FeatureAllPages, FeatureSettings}
 }

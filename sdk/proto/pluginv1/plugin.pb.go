@@ -234,7 +234,7 @@ func (x Diagnostic_Severity) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Diagnostic_Severity.Descriptor instead.
 func (Diagnostic_Severity) EnumDescriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{12, 0}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{16, 0}
 }
 
 // Level says for whom a line is.
@@ -290,7 +290,7 @@ func (x Log_Level) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Log_Level.Descriptor instead.
 func (Log_Level) EnumDescriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{22, 0}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{26, 0}
 }
 
 // Applied says whether the side effect happened.
@@ -343,7 +343,7 @@ func (x Error_Applied) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Error_Applied.Descriptor instead.
 func (Error_Applied) EnumDescriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{27, 0}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{31, 0}
 }
 
 // Value is a JSON document.
@@ -450,6 +450,8 @@ type DescribeRequest struct {
 	HostVersion   string                 `protobuf:"bytes,1,opt,name=host_version,json=hostVersion,proto3" json:"host_version,omitempty"`        // for logs: no answer depends on it
 	ProtocolMinor uint32                 `protobuf:"varint,2,opt,name=protocol_minor,json=protocolMinor,proto3" json:"protocol_minor,omitempty"` // newest additions that the host was built with, for logs: features say what it has
 	Host          *Capabilities          `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`                                         // what the host has; the description does not depend on it
+	Name          string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`                                         // with settings: the name that the plugin has in the project, and describes itself by
+	Settings      *Settings              `protobuf:"bytes,5,opt,name=settings,proto3" json:"settings,omitempty"`                                 // what the project tells the plugin; absent = what it is without that
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -505,28 +507,263 @@ func (x *DescribeRequest) GetHost() *Capabilities {
 	return nil
 }
 
-type DescribeResponse struct {
+func (x *DescribeRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DescribeRequest) GetSettings() *Settings {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+// Settings are what a project tells a plugin: README.md, "Settings".
+type Settings struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`                                         // what stands before the dot in `uses`: a lower-case letter, then letters, digits and _, at most 63
-	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`                                   // of the plugin
-	Sdk           string                 `protobuf:"bytes,3,opt,name=sdk,proto3" json:"sdk,omitempty"`                                           // what it was built with, for people
-	ProtocolMinor uint32                 `protobuf:"varint,4,opt,name=protocol_minor,json=protocolMinor,proto3" json:"protocol_minor,omitempty"` // newest additions that the plugin was built with, for logs: features say what it has
-	Plugin        *Capabilities          `protobuf:"bytes,5,opt,name=plugin,proto3" json:"plugin,omitempty"`                                     // what the plugin has
-	Doc           string                 `protobuf:"bytes,6,opt,name=doc,proto3" json:"doc,omitempty"`                                           // one line about the plugin
-	ConfigSchema  []byte                 `protobuf:"bytes,7,opt,name=config_schema,json=configSchema,proto3" json:"config_schema,omitempty"`     // JSON Schema 2020-12 of a connection's config
-	Actions       []*Action              `protobuf:"bytes,8,rep,name=actions,proto3" json:"actions,omitempty"`                                   // what workflows can call
-	Limiters      []*Limiter             `protobuf:"bytes,10,rep,name=limiters,proto3" json:"limiters,omitempty"`                                // limits of the service, kept by the engine
-	Wants         *Grants                `protobuf:"bytes,11,opt,name=wants,proto3" json:"wants,omitempty"`                                      // what the plugin asks for; the lock file records what was granted
-	TokenAction   string                 `protobuf:"bytes,12,opt,name=token_action,json=tokenAction,proto3" json:"token_action,omitempty"`       // action whose output is an access token: what token_from calls; "" = none
-	Simulator     []string               `protobuf:"bytes,13,rep,name=simulator,proto3" json:"simulator,omitempty"`                              // command that stands for the service in a sandbox, its program relative to the plugin's executable; empty = none
-	Login         *Login                 `protobuf:"bytes,14,opt,name=login,proto3" json:"login,omitempty"`                                      // how a person logs in to a connection; absent = there is no login
+	Value         *Value                 `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"` // fits the settings schema; it has no secrets
+	Files         []*SettingsFile        `protobuf:"bytes,2,rep,name=files,proto3" json:"files,omitempty"` // the files that it names, by the order of their pointers
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *Settings) Reset() {
+	*x = Settings{}
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Settings) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Settings) ProtoMessage() {}
+
+func (x *Settings) ProtoReflect() protoreflect.Message {
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Settings.ProtoReflect.Descriptor instead.
+func (*Settings) Descriptor() ([]byte, []int) {
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Settings) GetValue() *Value {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *Settings) GetFiles() []*SettingsFile {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+// SettingsFile is a file of the project that settings name.
+type SettingsFile struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pointer       string                 `protobuf:"bytes,1,opt,name=pointer,proto3" json:"pointer,omitempty"` // JSON Pointer to the path in the settings
+	Path          string                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`       // as written: relative to the project's root
+	Content       []byte                 `protobuf:"bytes,3,opt,name=content,proto3" json:"content,omitempty"` // all of it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SettingsFile) Reset() {
+	*x = SettingsFile{}
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SettingsFile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SettingsFile) ProtoMessage() {}
+
+func (x *SettingsFile) ProtoReflect() protoreflect.Message {
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SettingsFile.ProtoReflect.Descriptor instead.
+func (*SettingsFile) Descriptor() ([]byte, []int) {
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *SettingsFile) GetPointer() string {
+	if x != nil {
+		return x.Pointer
+	}
+	return ""
+}
+
+func (x *SettingsFile) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *SettingsFile) GetContent() []byte {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+type DescribeActionsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`         // as in DescribeRequest
+	Settings      *Settings              `protobuf:"bytes,2,opt,name=settings,proto3" json:"settings,omitempty"` // as in DescribeRequest
+	Actions       []string               `protobuf:"bytes,3,rep,name=actions,proto3" json:"actions,omitempty"`   // names of the index
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DescribeActionsRequest) Reset() {
+	*x = DescribeActionsRequest{}
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DescribeActionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DescribeActionsRequest) ProtoMessage() {}
+
+func (x *DescribeActionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DescribeActionsRequest.ProtoReflect.Descriptor instead.
+func (*DescribeActionsRequest) Descriptor() ([]byte, []int) {
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *DescribeActionsRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DescribeActionsRequest) GetSettings() *Settings {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+func (x *DescribeActionsRequest) GetActions() []string {
+	if x != nil {
+		return x.Actions
+	}
+	return nil
+}
+
+type DescribeActionsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Actions       []*Action              `protobuf:"bytes,1,rep,name=actions,proto3" json:"actions,omitempty"` // those that were asked for, whole, in the order of the question
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DescribeActionsResponse) Reset() {
+	*x = DescribeActionsResponse{}
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DescribeActionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DescribeActionsResponse) ProtoMessage() {}
+
+func (x *DescribeActionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DescribeActionsResponse.ProtoReflect.Descriptor instead.
+func (*DescribeActionsResponse) Descriptor() ([]byte, []int) {
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *DescribeActionsResponse) GetActions() []*Action {
+	if x != nil {
+		return x.Actions
+	}
+	return nil
+}
+
+type DescribeResponse struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Name           string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`                                            // what stands before the dot in `uses`: a lower-case letter, then letters, digits and _, at most 63
+	Version        string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`                                      // of the plugin
+	Sdk            string                 `protobuf:"bytes,3,opt,name=sdk,proto3" json:"sdk,omitempty"`                                              // what it was built with, for people
+	ProtocolMinor  uint32                 `protobuf:"varint,4,opt,name=protocol_minor,json=protocolMinor,proto3" json:"protocol_minor,omitempty"`    // newest additions that the plugin was built with, for logs: features say what it has
+	Plugin         *Capabilities          `protobuf:"bytes,5,opt,name=plugin,proto3" json:"plugin,omitempty"`                                        // what the plugin has
+	Doc            string                 `protobuf:"bytes,6,opt,name=doc,proto3" json:"doc,omitempty"`                                              // one line about the plugin
+	ConfigSchema   []byte                 `protobuf:"bytes,7,opt,name=config_schema,json=configSchema,proto3" json:"config_schema,omitempty"`        // JSON Schema 2020-12 of a connection's config
+	Actions        []*Action              `protobuf:"bytes,8,rep,name=actions,proto3" json:"actions,omitempty"`                                      // what workflows can call
+	Limiters       []*Limiter             `protobuf:"bytes,10,rep,name=limiters,proto3" json:"limiters,omitempty"`                                   // limits of the service, kept by the engine
+	Wants          *Grants                `protobuf:"bytes,11,opt,name=wants,proto3" json:"wants,omitempty"`                                         // what the plugin asks for; the lock file records what was granted
+	TokenAction    string                 `protobuf:"bytes,12,opt,name=token_action,json=tokenAction,proto3" json:"token_action,omitempty"`          // action whose output is an access token: what token_from calls; "" = none
+	Simulator      []string               `protobuf:"bytes,13,rep,name=simulator,proto3" json:"simulator,omitempty"`                                 // command that stands for the service in a sandbox, its program relative to the plugin's executable; empty = none
+	Login          *Login                 `protobuf:"bytes,14,opt,name=login,proto3" json:"login,omitempty"`                                         // how a person logs in to a connection; absent = there is no login
+	SettingsSchema []byte                 `protobuf:"bytes,15,opt,name=settings_schema,json=settingsSchema,proto3" json:"settings_schema,omitempty"` // JSON Schema of what a project can tell it, with the feature `settings`
+	Recipe         []byte                 `protobuf:"bytes,16,opt,name=recipe,proto3" json:"recipe,omitempty"`                                       // of the settings: the plugin's own, comes back in ConnectRequest
+	Diagnostics    []*Diagnostic          `protobuf:"bytes,17,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`                             // of the settings, with pointers into them: errors refuse them, warnings are told once
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
 func (x *DescribeResponse) Reset() {
 	*x = DescribeResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[3]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -538,7 +775,7 @@ func (x *DescribeResponse) String() string {
 func (*DescribeResponse) ProtoMessage() {}
 
 func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[3]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -551,7 +788,7 @@ func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeResponse.ProtoReflect.Descriptor instead.
 func (*DescribeResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{3}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DescribeResponse) GetName() string {
@@ -645,6 +882,27 @@ func (x *DescribeResponse) GetLogin() *Login {
 	return nil
 }
 
+func (x *DescribeResponse) GetSettingsSchema() []byte {
+	if x != nil {
+		return x.SettingsSchema
+	}
+	return nil
+}
+
+func (x *DescribeResponse) GetRecipe() []byte {
+	if x != nil {
+		return x.Recipe
+	}
+	return nil
+}
+
+func (x *DescribeResponse) GetDiagnostics() []*Diagnostic {
+	if x != nil {
+		return x.Diagnostics
+	}
+	return nil
+}
+
 // Login names actions of the plugin; what they take and give: README.md, "Logins".
 type Login struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -659,7 +917,7 @@ type Login struct {
 
 func (x *Login) Reset() {
 	*x = Login{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[4]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -671,7 +929,7 @@ func (x *Login) String() string {
 func (*Login) ProtoMessage() {}
 
 func (x *Login) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[4]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -684,7 +942,7 @@ func (x *Login) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Login.ProtoReflect.Descriptor instead.
 func (*Login) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{4}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Login) GetStart() string {
@@ -734,7 +992,7 @@ type Grants struct {
 
 func (x *Grants) Reset() {
 	*x = Grants{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[5]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -746,7 +1004,7 @@ func (x *Grants) String() string {
 func (*Grants) ProtoMessage() {}
 
 func (x *Grants) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[5]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -759,7 +1017,7 @@ func (x *Grants) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grants.ProtoReflect.Descriptor instead.
 func (*Grants) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{5}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Grants) GetEnv() []string {
@@ -798,7 +1056,7 @@ type Limiter struct {
 
 func (x *Limiter) Reset() {
 	*x = Limiter{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[6]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -810,7 +1068,7 @@ func (x *Limiter) String() string {
 func (*Limiter) ProtoMessage() {}
 
 func (x *Limiter) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[6]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -823,7 +1081,7 @@ func (x *Limiter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limiter.ProtoReflect.Descriptor instead.
 func (*Limiter) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{6}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Limiter) GetName() string {
@@ -884,13 +1142,14 @@ type Action struct {
 	Faults         []*Fault               `protobuf:"bytes,11,rep,name=faults,proto3" json:"faults,omitempty"`                                      // declared failures: documented and testable
 	Range          *Range                 `protobuf:"bytes,12,opt,name=range,proto3" json:"range,omitempty"`                                        // with paginate the engine cuts longer ranges into checkpointed windows
 	Incremental    bool                   `protobuf:"varint,13,opt,name=incremental,proto3" json:"incremental,omitempty"`                           // understands and returns a watermark
+	Recipe         []byte                 `protobuf:"bytes,14,opt,name=recipe,proto3" json:"recipe,omitempty"`                                      // of the settings: the plugin's own, comes back with each call of this action; at most 1 MiB
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Action) Reset() {
 	*x = Action{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[7]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -902,7 +1161,7 @@ func (x *Action) String() string {
 func (*Action) ProtoMessage() {}
 
 func (x *Action) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[7]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -915,7 +1174,7 @@ func (x *Action) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Action.ProtoReflect.Descriptor instead.
 func (*Action) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{7}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Action) GetName() string {
@@ -1009,6 +1268,13 @@ func (x *Action) GetIncremental() bool {
 	return false
 }
 
+func (x *Action) GetRecipe() []byte {
+	if x != nil {
+		return x.Recipe
+	}
+	return nil
+}
+
 // Paging says where an action has its pages.
 type Paging struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1022,7 +1288,7 @@ type Paging struct {
 
 func (x *Paging) Reset() {
 	*x = Paging{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[8]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1034,7 +1300,7 @@ func (x *Paging) String() string {
 func (*Paging) ProtoMessage() {}
 
 func (x *Paging) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[8]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1047,7 +1313,7 @@ func (x *Paging) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Paging.ProtoReflect.Descriptor instead.
 func (*Paging) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{8}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Paging) GetCursorField() string {
@@ -1090,7 +1356,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[9]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1102,7 +1368,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[9]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1115,7 +1381,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{9}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Range) GetFromField() string {
@@ -1150,7 +1416,7 @@ type Example struct {
 
 func (x *Example) Reset() {
 	*x = Example{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[10]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1162,7 +1428,7 @@ func (x *Example) String() string {
 func (*Example) ProtoMessage() {}
 
 func (x *Example) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[10]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1175,7 +1441,7 @@ func (x *Example) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Example.ProtoReflect.Descriptor instead.
 func (*Example) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{10}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Example) GetName() string {
@@ -1211,7 +1477,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[11]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1223,7 +1489,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[11]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1236,7 +1502,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{11}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Fault) GetCode() Code {
@@ -1273,7 +1539,7 @@ type Diagnostic struct {
 
 func (x *Diagnostic) Reset() {
 	*x = Diagnostic{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[12]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1285,7 +1551,7 @@ func (x *Diagnostic) String() string {
 func (*Diagnostic) ProtoMessage() {}
 
 func (x *Diagnostic) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[12]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1298,7 +1564,7 @@ func (x *Diagnostic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Diagnostic.ProtoReflect.Descriptor instead.
 func (*Diagnostic) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{12}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Diagnostic) GetSeverity() Diagnostic_Severity {
@@ -1337,13 +1603,14 @@ type ValidateRequest struct {
 	Connection    string                 `protobuf:"bytes,20,opt,name=connection,proto3" json:"connection,omitempty"`                            // what the call will name it by, for messages; it need not be open. "" = it is not known yet
 	Config        *Value                 `protobuf:"bytes,21,opt,name=config,proto3" json:"config,omitempty"`                                    // of that connection, without its secrets; absent = not known, or the plugin lacks `validate_config`
 	ConfigUnknown []string               `protobuf:"bytes,22,rep,name=config_unknown,json=configUnknown,proto3" json:"config_unknown,omitempty"` // JSON Pointers of the secrets that were left out of config
+	Recipe        []byte                 `protobuf:"bytes,23,opt,name=recipe,proto3" json:"recipe,omitempty"`                                    // Action.recipe
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ValidateRequest) Reset() {
 	*x = ValidateRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[13]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1355,7 +1622,7 @@ func (x *ValidateRequest) String() string {
 func (*ValidateRequest) ProtoMessage() {}
 
 func (x *ValidateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[13]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1368,7 +1635,7 @@ func (x *ValidateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateRequest.ProtoReflect.Descriptor instead.
 func (*ValidateRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{13}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ValidateRequest) GetAction() string {
@@ -1413,6 +1680,13 @@ func (x *ValidateRequest) GetConfigUnknown() []string {
 	return nil
 }
 
+func (x *ValidateRequest) GetRecipe() []byte {
+	if x != nil {
+		return x.Recipe
+	}
+	return nil
+}
+
 type ValidateResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Diagnostics   []*Diagnostic          `protobuf:"bytes,1,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`                       // empty = nothing is wrong
@@ -1423,7 +1697,7 @@ type ValidateResponse struct {
 
 func (x *ValidateResponse) Reset() {
 	*x = ValidateResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[14]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1709,7 @@ func (x *ValidateResponse) String() string {
 func (*ValidateResponse) ProtoMessage() {}
 
 func (x *ValidateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[14]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +1722,7 @@ func (x *ValidateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateResponse.ProtoReflect.Descriptor instead.
 func (*ValidateResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{14}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ValidateResponse) GetDiagnostics() []*Diagnostic {
@@ -1470,13 +1744,14 @@ type ConnectRequest struct {
 	Connection    string                 `protobuf:"bytes,1,opt,name=connection,proto3" json:"connection,omitempty"`                   // what the calls name it by
 	Config        *Value                 `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`                           // with its secrets in clear
 	ConfigHash    string                 `protobuf:"bytes,3,opt,name=config_hash,json=configHash,proto3" json:"config_hash,omitempty"` // the same as before = nothing changed
+	Recipe        []byte                 `protobuf:"bytes,4,opt,name=recipe,proto3" json:"recipe,omitempty"`                           // DescribeResponse.recipe
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ConnectRequest) Reset() {
 	*x = ConnectRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[15]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1488,7 +1763,7 @@ func (x *ConnectRequest) String() string {
 func (*ConnectRequest) ProtoMessage() {}
 
 func (x *ConnectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[15]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1501,7 +1776,7 @@ func (x *ConnectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConnectRequest.ProtoReflect.Descriptor instead.
 func (*ConnectRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{15}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ConnectRequest) GetConnection() string {
@@ -1525,6 +1800,13 @@ func (x *ConnectRequest) GetConfigHash() string {
 	return ""
 }
 
+func (x *ConnectRequest) GetRecipe() []byte {
+	if x != nil {
+		return x.Recipe
+	}
+	return nil
+}
+
 type ConnectResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Diagnostics   []*Diagnostic          `protobuf:"bytes,1,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"` // with an error the connection is not open
@@ -1534,7 +1816,7 @@ type ConnectResponse struct {
 
 func (x *ConnectResponse) Reset() {
 	*x = ConnectResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[16]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1546,7 +1828,7 @@ func (x *ConnectResponse) String() string {
 func (*ConnectResponse) ProtoMessage() {}
 
 func (x *ConnectResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[16]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1559,7 +1841,7 @@ func (x *ConnectResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConnectResponse.ProtoReflect.Descriptor instead.
 func (*ConnectResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{16}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ConnectResponse) GetDiagnostics() []*Diagnostic {
@@ -1578,7 +1860,7 @@ type CheckConnectionRequest struct {
 
 func (x *CheckConnectionRequest) Reset() {
 	*x = CheckConnectionRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[17]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1590,7 +1872,7 @@ func (x *CheckConnectionRequest) String() string {
 func (*CheckConnectionRequest) ProtoMessage() {}
 
 func (x *CheckConnectionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[17]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1603,7 +1885,7 @@ func (x *CheckConnectionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckConnectionRequest.ProtoReflect.Descriptor instead.
 func (*CheckConnectionRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{17}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CheckConnectionRequest) GetConnection() string {
@@ -1625,7 +1907,7 @@ type CheckConnectionResponse struct {
 
 func (x *CheckConnectionResponse) Reset() {
 	*x = CheckConnectionResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[18]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1637,7 +1919,7 @@ func (x *CheckConnectionResponse) String() string {
 func (*CheckConnectionResponse) ProtoMessage() {}
 
 func (x *CheckConnectionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[18]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1650,7 +1932,7 @@ func (x *CheckConnectionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckConnectionResponse.ProtoReflect.Descriptor instead.
 func (*CheckConnectionResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{18}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CheckConnectionResponse) GetError() *Error {
@@ -1692,13 +1974,14 @@ type ExecuteRequest struct {
 	Watermark     []byte                 `protobuf:"bytes,7,opt,name=watermark,proto3" json:"watermark,omitempty"`                     // the stored one, the same on every page; empty = read everything
 	PageNote      []byte                 `protobuf:"bytes,8,opt,name=page_note,json=pageNote,proto3" json:"page_note,omitempty"`       // of the page before, durable like its items; empty on the first page
 	AllPages      bool                   `protobuf:"varint,9,opt,name=all_pages,json=allPages,proto3" json:"all_pages,omitempty"`      // the host reads on to the last page: of the output only the items are kept
+	Recipe        []byte                 `protobuf:"bytes,10,opt,name=recipe,proto3" json:"recipe,omitempty"`                          // Action.recipe
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExecuteRequest) Reset() {
 	*x = ExecuteRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[19]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1710,7 +1993,7 @@ func (x *ExecuteRequest) String() string {
 func (*ExecuteRequest) ProtoMessage() {}
 
 func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[19]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1723,7 +2006,7 @@ func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteRequest.ProtoReflect.Descriptor instead.
 func (*ExecuteRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{19}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ExecuteRequest) GetAction() string {
@@ -1789,6 +2072,13 @@ func (x *ExecuteRequest) GetAllPages() bool {
 	return false
 }
 
+func (x *ExecuteRequest) GetRecipe() []byte {
+	if x != nil {
+		return x.Recipe
+	}
+	return nil
+}
+
 // RunContext says which call this is.
 type RunContext struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
@@ -1805,7 +2095,7 @@ type RunContext struct {
 
 func (x *RunContext) Reset() {
 	*x = RunContext{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[20]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1817,7 +2107,7 @@ func (x *RunContext) String() string {
 func (*RunContext) ProtoMessage() {}
 
 func (x *RunContext) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[20]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1830,7 +2120,7 @@ func (x *RunContext) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunContext.ProtoReflect.Descriptor instead.
 func (*RunContext) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{20}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RunContext) GetWorkflow() string {
@@ -1898,7 +2188,7 @@ type ExecuteEvent struct {
 
 func (x *ExecuteEvent) Reset() {
 	*x = ExecuteEvent{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[21]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1910,7 +2200,7 @@ func (x *ExecuteEvent) String() string {
 func (*ExecuteEvent) ProtoMessage() {}
 
 func (x *ExecuteEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[21]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1923,7 +2213,7 @@ func (x *ExecuteEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteEvent.ProtoReflect.Descriptor instead.
 func (*ExecuteEvent) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{21}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ExecuteEvent) GetEvent() isExecuteEvent_Event {
@@ -2025,7 +2315,7 @@ type Log struct {
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[22]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2037,7 +2327,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[22]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2050,7 +2340,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{22}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Log) GetLevel() Log_Level {
@@ -2092,7 +2382,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[23]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2104,7 +2394,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[23]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2117,7 +2407,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{23}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Progress) GetFraction() float64 {
@@ -2147,7 +2437,7 @@ type Completed struct {
 
 func (x *Completed) Reset() {
 	*x = Completed{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[24]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2159,7 +2449,7 @@ func (x *Completed) String() string {
 func (*Completed) ProtoMessage() {}
 
 func (x *Completed) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[24]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2172,7 +2462,7 @@ func (x *Completed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Completed.ProtoReflect.Descriptor instead.
 func (*Completed) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{24}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Completed) GetOutput() *Value {
@@ -2223,7 +2513,7 @@ type Pending struct {
 
 func (x *Pending) Reset() {
 	*x = Pending{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[25]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2235,7 +2525,7 @@ func (x *Pending) String() string {
 func (*Pending) ProtoMessage() {}
 
 func (x *Pending) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[25]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2248,7 +2538,7 @@ func (x *Pending) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pending.ProtoReflect.Descriptor instead.
 func (*Pending) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{25}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Pending) GetRetryAfter() *durationpb.Duration {
@@ -2293,7 +2583,7 @@ type Prompt struct {
 
 func (x *Prompt) Reset() {
 	*x = Prompt{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[26]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2305,7 +2595,7 @@ func (x *Prompt) String() string {
 func (*Prompt) ProtoMessage() {}
 
 func (x *Prompt) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[26]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2318,7 +2608,7 @@ func (x *Prompt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prompt.ProtoReflect.Descriptor instead.
 func (*Prompt) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{26}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Prompt) GetTitle() string {
@@ -2375,7 +2665,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[27]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2387,7 +2677,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[27]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2400,7 +2690,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{27}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Error) GetCode() Code {
@@ -2480,13 +2770,14 @@ type ReconcileRequest struct {
 	Input         *Value                 `protobuf:"bytes,3,opt,name=input,proto3" json:"input,omitempty"`           // of the call whose answer was lost
 	Run           *RunContext            `protobuf:"bytes,4,opt,name=run,proto3" json:"run,omitempty"`               // of that call
 	Checkpoint    []byte                 `protobuf:"bytes,5,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"` // that call's
+	Recipe        []byte                 `protobuf:"bytes,6,opt,name=recipe,proto3" json:"recipe,omitempty"`         // Action.recipe
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReconcileRequest) Reset() {
 	*x = ReconcileRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[28]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2498,7 +2789,7 @@ func (x *ReconcileRequest) String() string {
 func (*ReconcileRequest) ProtoMessage() {}
 
 func (x *ReconcileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[28]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2511,7 +2802,7 @@ func (x *ReconcileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReconcileRequest.ProtoReflect.Descriptor instead.
 func (*ReconcileRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{28}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ReconcileRequest) GetAction() string {
@@ -2549,6 +2840,13 @@ func (x *ReconcileRequest) GetCheckpoint() []byte {
 	return nil
 }
 
+func (x *ReconcileRequest) GetRecipe() []byte {
+	if x != nil {
+		return x.Recipe
+	}
+	return nil
+}
+
 type ReconcileResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Applied       Error_Applied          `protobuf:"varint,1,opt,name=applied,proto3,enum=flowrun.plugin.v1.Error_Applied" json:"applied,omitempty"` // did it happen?
@@ -2560,7 +2858,7 @@ type ReconcileResponse struct {
 
 func (x *ReconcileResponse) Reset() {
 	*x = ReconcileResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[29]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2572,7 +2870,7 @@ func (x *ReconcileResponse) String() string {
 func (*ReconcileResponse) ProtoMessage() {}
 
 func (x *ReconcileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[29]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2585,7 +2883,7 @@ func (x *ReconcileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReconcileResponse.ProtoReflect.Descriptor instead.
 func (*ReconcileResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{29}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ReconcileResponse) GetApplied() Error_Applied {
@@ -2619,7 +2917,7 @@ type GetStateRequest struct {
 
 func (x *GetStateRequest) Reset() {
 	*x = GetStateRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[30]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2631,7 +2929,7 @@ func (x *GetStateRequest) String() string {
 func (*GetStateRequest) ProtoMessage() {}
 
 func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[30]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2644,7 +2942,7 @@ func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateRequest.ProtoReflect.Descriptor instead.
 func (*GetStateRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{30}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *GetStateRequest) GetScope() string {
@@ -2672,7 +2970,7 @@ type GetStateResponse struct {
 
 func (x *GetStateResponse) Reset() {
 	*x = GetStateResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[31]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2684,7 +2982,7 @@ func (x *GetStateResponse) String() string {
 func (*GetStateResponse) ProtoMessage() {}
 
 func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[31]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2697,7 +2995,7 @@ func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateResponse.ProtoReflect.Descriptor instead.
 func (*GetStateResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{31}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GetStateResponse) GetValue() []byte {
@@ -2735,7 +3033,7 @@ type PutStateRequest struct {
 
 func (x *PutStateRequest) Reset() {
 	*x = PutStateRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[32]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2747,7 +3045,7 @@ func (x *PutStateRequest) String() string {
 func (*PutStateRequest) ProtoMessage() {}
 
 func (x *PutStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[32]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2760,7 +3058,7 @@ func (x *PutStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutStateRequest.ProtoReflect.Descriptor instead.
 func (*PutStateRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{32}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PutStateRequest) GetScope() string {
@@ -2815,7 +3113,7 @@ type PutStateResponse struct {
 
 func (x *PutStateResponse) Reset() {
 	*x = PutStateResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[33]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2827,7 +3125,7 @@ func (x *PutStateResponse) String() string {
 func (*PutStateResponse) ProtoMessage() {}
 
 func (x *PutStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[33]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2840,7 +3138,7 @@ func (x *PutStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutStateResponse.ProtoReflect.Descriptor instead.
 func (*PutStateResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{33}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PutStateResponse) GetOk() bool {
@@ -2871,7 +3169,7 @@ type AcquireTokenRequest struct {
 
 func (x *AcquireTokenRequest) Reset() {
 	*x = AcquireTokenRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[34]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2883,7 +3181,7 @@ func (x *AcquireTokenRequest) String() string {
 func (*AcquireTokenRequest) ProtoMessage() {}
 
 func (x *AcquireTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[34]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2896,7 +3194,7 @@ func (x *AcquireTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireTokenRequest.ProtoReflect.Descriptor instead.
 func (*AcquireTokenRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{34}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AcquireTokenRequest) GetConnection() string {
@@ -2948,7 +3246,7 @@ type AcquireTokenResponse struct {
 
 func (x *AcquireTokenResponse) Reset() {
 	*x = AcquireTokenResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[35]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2960,7 +3258,7 @@ func (x *AcquireTokenResponse) String() string {
 func (*AcquireTokenResponse) ProtoMessage() {}
 
 func (x *AcquireTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[35]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2973,7 +3271,7 @@ func (x *AcquireTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireTokenResponse.ProtoReflect.Descriptor instead.
 func (*AcquireTokenResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{35}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *AcquireTokenResponse) GetResult() isAcquireTokenResponse_Result {
@@ -3046,7 +3344,7 @@ type StoredToken struct {
 
 func (x *StoredToken) Reset() {
 	*x = StoredToken{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[36]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3058,7 +3356,7 @@ func (x *StoredToken) String() string {
 func (*StoredToken) ProtoMessage() {}
 
 func (x *StoredToken) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[36]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3071,7 +3369,7 @@ func (x *StoredToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoredToken.ProtoReflect.Descriptor instead.
 func (*StoredToken) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{36}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *StoredToken) GetState() string {
@@ -3123,7 +3421,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[37]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3135,7 +3433,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[37]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3148,7 +3446,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{37}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Token) GetAccessToken() string {
@@ -3205,7 +3503,7 @@ type RefreshLease struct {
 
 func (x *RefreshLease) Reset() {
 	*x = RefreshLease{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[38]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3217,7 +3515,7 @@ func (x *RefreshLease) String() string {
 func (*RefreshLease) ProtoMessage() {}
 
 func (x *RefreshLease) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[38]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3230,7 +3528,7 @@ func (x *RefreshLease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshLease.ProtoReflect.Descriptor instead.
 func (*RefreshLease) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{38}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *RefreshLease) GetId() string {
@@ -3265,7 +3563,7 @@ type CommitTokenRequest struct {
 
 func (x *CommitTokenRequest) Reset() {
 	*x = CommitTokenRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[39]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3277,7 +3575,7 @@ func (x *CommitTokenRequest) String() string {
 func (*CommitTokenRequest) ProtoMessage() {}
 
 func (x *CommitTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[39]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3290,7 +3588,7 @@ func (x *CommitTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitTokenRequest.ProtoReflect.Descriptor instead.
 func (*CommitTokenRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{39}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CommitTokenRequest) GetLeaseId() string {
@@ -3323,7 +3621,7 @@ type CommitTokenResponse struct {
 
 func (x *CommitTokenResponse) Reset() {
 	*x = CommitTokenResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[40]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3335,7 +3633,7 @@ func (x *CommitTokenResponse) String() string {
 func (*CommitTokenResponse) ProtoMessage() {}
 
 func (x *CommitTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[40]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3348,7 +3646,7 @@ func (x *CommitTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitTokenResponse.ProtoReflect.Descriptor instead.
 func (*CommitTokenResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{40}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CommitTokenResponse) GetToken() *Token {
@@ -3367,11 +3665,26 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x04json\x18\x01 \x01(\fR\x04json\x12\x1c\n" +
 	"\tsensitive\x18\x02 \x03(\tR\tsensitive\"*\n" +
 	"\fCapabilities\x12\x1a\n" +
-	"\bfeatures\x18\x01 \x03(\tR\bfeatures\"\x90\x01\n" +
+	"\bfeatures\x18\x01 \x03(\tR\bfeatures\"\xdd\x01\n" +
 	"\x0fDescribeRequest\x12!\n" +
 	"\fhost_version\x18\x01 \x01(\tR\vhostVersion\x12%\n" +
 	"\x0eprotocol_minor\x18\x02 \x01(\rR\rprotocolMinor\x123\n" +
-	"\x04host\x18\x03 \x01(\v2\x1f.flowrun.plugin.v1.CapabilitiesR\x04host\"\xfe\x03\n" +
+	"\x04host\x18\x03 \x01(\v2\x1f.flowrun.plugin.v1.CapabilitiesR\x04host\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\x127\n" +
+	"\bsettings\x18\x05 \x01(\v2\x1b.flowrun.plugin.v1.SettingsR\bsettings\"q\n" +
+	"\bSettings\x12.\n" +
+	"\x05value\x18\x01 \x01(\v2\x18.flowrun.plugin.v1.ValueR\x05value\x125\n" +
+	"\x05files\x18\x02 \x03(\v2\x1f.flowrun.plugin.v1.SettingsFileR\x05files\"V\n" +
+	"\fSettingsFile\x12\x18\n" +
+	"\apointer\x18\x01 \x01(\tR\apointer\x12\x12\n" +
+	"\x04path\x18\x02 \x01(\tR\x04path\x12\x18\n" +
+	"\acontent\x18\x03 \x01(\fR\acontent\"\x7f\n" +
+	"\x16DescribeActionsRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
+	"\bsettings\x18\x02 \x01(\v2\x1b.flowrun.plugin.v1.SettingsR\bsettings\x12\x18\n" +
+	"\aactions\x18\x03 \x03(\tR\aactions\"N\n" +
+	"\x17DescribeActionsResponse\x123\n" +
+	"\aactions\x18\x01 \x03(\v2\x19.flowrun.plugin.v1.ActionR\aactions\"\x80\x05\n" +
 	"\x10DescribeResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x10\n" +
@@ -3386,7 +3699,10 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x05wants\x18\v \x01(\v2\x19.flowrun.plugin.v1.GrantsR\x05wants\x12!\n" +
 	"\ftoken_action\x18\f \x01(\tR\vtokenAction\x12\x1c\n" +
 	"\tsimulator\x18\r \x03(\tR\tsimulator\x12.\n" +
-	"\x05login\x18\x0e \x01(\v2\x18.flowrun.plugin.v1.LoginR\x05loginJ\x04\b\t\x10\n" +
+	"\x05login\x18\x0e \x01(\v2\x18.flowrun.plugin.v1.LoginR\x05login\x12'\n" +
+	"\x0fsettings_schema\x18\x0f \x01(\fR\x0esettingsSchema\x12\x16\n" +
+	"\x06recipe\x18\x10 \x01(\fR\x06recipe\x12?\n" +
+	"\vdiagnostics\x18\x11 \x03(\v2\x1d.flowrun.plugin.v1.DiagnosticR\vdiagnosticsJ\x04\b\t\x10\n" +
 	"\"y\n" +
 	"\x05Login\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\tR\x05start\x12\x12\n" +
@@ -3404,7 +3720,7 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x06window\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06window\x12!\n" +
 	"\ffixed_window\x18\x04 \x01(\bR\vfixedWindow\x12%\n" +
 	"\x0emax_concurrent\x18\x05 \x01(\rR\rmaxConcurrent\x12\x14\n" +
-	"\x05scope\x18\x06 \x03(\tR\x05scope\"\x98\x04\n" +
+	"\x05scope\x18\x06 \x03(\tR\x05scope\"\xb0\x04\n" +
 	"\x06Action\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03doc\x18\x02 \x01(\tR\x03doc\x12!\n" +
@@ -3421,7 +3737,8 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"deprecated\x120\n" +
 	"\x06faults\x18\v \x03(\v2\x18.flowrun.plugin.v1.FaultR\x06faults\x12.\n" +
 	"\x05range\x18\f \x01(\v2\x18.flowrun.plugin.v1.RangeR\x05range\x12 \n" +
-	"\vincremental\x18\r \x01(\bR\vincremental\"\x87\x01\n" +
+	"\vincremental\x18\r \x01(\bR\vincremental\x12\x16\n" +
+	"\x06recipe\x18\x0e \x01(\fR\x06recipe\"\x87\x01\n" +
 	"\x06Paging\x12!\n" +
 	"\fcursor_field\x18\x01 \x01(\tR\vcursorField\x12\x1f\n" +
 	"\vitems_field\x18\x02 \x01(\tR\n" +
@@ -3451,7 +3768,7 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\bSeverity\x12\x18\n" +
 	"\x14SEVERITY_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSEVERITY_ERROR\x10\x01\x12\x14\n" +
-	"\x10SEVERITY_WARNING\x10\x02\"\xf2\x01\n" +
+	"\x10SEVERITY_WARNING\x10\x02\"\x8a\x02\n" +
 	"\x0fValidateRequest\x12\x16\n" +
 	"\x06action\x18\x01 \x01(\tR\x06action\x12.\n" +
 	"\x05input\x18\x02 \x01(\v2\x18.flowrun.plugin.v1.ValueR\x05input\x12\x18\n" +
@@ -3460,17 +3777,19 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"connection\x18\x14 \x01(\tR\n" +
 	"connection\x120\n" +
 	"\x06config\x18\x15 \x01(\v2\x18.flowrun.plugin.v1.ValueR\x06config\x12%\n" +
-	"\x0econfig_unknown\x18\x16 \x03(\tR\rconfigUnknownJ\x04\b\x04\x10\x14\"x\n" +
+	"\x0econfig_unknown\x18\x16 \x03(\tR\rconfigUnknown\x12\x16\n" +
+	"\x06recipe\x18\x17 \x01(\fR\x06recipeJ\x04\b\x04\x10\x14\"x\n" +
 	"\x10ValidateResponse\x12?\n" +
 	"\vdiagnostics\x18\x01 \x03(\v2\x1d.flowrun.plugin.v1.DiagnosticR\vdiagnostics\x12#\n" +
-	"\routput_schema\x18\x02 \x01(\fR\foutputSchema\"\x83\x01\n" +
+	"\routput_schema\x18\x02 \x01(\fR\foutputSchema\"\x9b\x01\n" +
 	"\x0eConnectRequest\x12\x1e\n" +
 	"\n" +
 	"connection\x18\x01 \x01(\tR\n" +
 	"connection\x120\n" +
 	"\x06config\x18\x02 \x01(\v2\x18.flowrun.plugin.v1.ValueR\x06config\x12\x1f\n" +
 	"\vconfig_hash\x18\x03 \x01(\tR\n" +
-	"configHash\"R\n" +
+	"configHash\x12\x16\n" +
+	"\x06recipe\x18\x04 \x01(\fR\x06recipe\"R\n" +
 	"\x0fConnectResponse\x12?\n" +
 	"\vdiagnostics\x18\x01 \x03(\v2\x1d.flowrun.plugin.v1.DiagnosticR\vdiagnostics\"8\n" +
 	"\x16CheckConnectionRequest\x12\x1e\n" +
@@ -3481,7 +3800,7 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x05error\x18\x01 \x01(\v2\x18.flowrun.plugin.v1.ErrorR\x05error\x12\x18\n" +
 	"\aaccount\x18\x02 \x01(\tR\aaccount\x12\x1b\n" +
 	"\tnot_tried\x18\x03 \x01(\bR\bnotTried\x12\x12\n" +
-	"\x04note\x18\x04 \x01(\tR\x04note\"\xc2\x02\n" +
+	"\x04note\x18\x04 \x01(\tR\x04note\"\xda\x02\n" +
 	"\x0eExecuteRequest\x12\x16\n" +
 	"\x06action\x18\x01 \x01(\tR\x06action\x12\x1e\n" +
 	"\n" +
@@ -3496,7 +3815,9 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"pageCursor\x12\x1c\n" +
 	"\twatermark\x18\a \x01(\fR\twatermark\x12\x1b\n" +
 	"\tpage_note\x18\b \x01(\fR\bpageNote\x12\x1b\n" +
-	"\tall_pages\x18\t \x01(\bR\ballPages\"\xfc\x01\n" +
+	"\tall_pages\x18\t \x01(\bR\ballPages\x12\x16\n" +
+	"\x06recipe\x18\n" +
+	" \x01(\fR\x06recipe\"\xfc\x01\n" +
 	"\n" +
 	"RunContext\x12\x1a\n" +
 	"\bworkflow\x18\x01 \x01(\tR\bworkflow\x12\x15\n" +
@@ -3569,7 +3890,7 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x13APPLIED_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13APPLIED_NOT_APPLIED\x10\x01\x12\x13\n" +
 	"\x0fAPPLIED_APPLIED\x10\x02\x12\x12\n" +
-	"\x0eAPPLIED_PARTLY\x10\x03\"\xcb\x01\n" +
+	"\x0eAPPLIED_PARTLY\x10\x03\"\xe3\x01\n" +
 	"\x10ReconcileRequest\x12\x16\n" +
 	"\x06action\x18\x01 \x01(\tR\x06action\x12\x1e\n" +
 	"\n" +
@@ -3579,7 +3900,8 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x03run\x18\x04 \x01(\v2\x1d.flowrun.plugin.v1.RunContextR\x03run\x12\x1e\n" +
 	"\n" +
 	"checkpoint\x18\x05 \x01(\fR\n" +
-	"checkpoint\"\x95\x01\n" +
+	"checkpoint\x12\x16\n" +
+	"\x06recipe\x18\x06 \x01(\fR\x06recipe\"\x95\x01\n" +
 	"\x11ReconcileResponse\x12:\n" +
 	"\aapplied\x18\x01 \x01(\x0e2 .flowrun.plugin.v1.Error.AppliedR\aapplied\x120\n" +
 	"\x06output\x18\x02 \x01(\v2\x18.flowrun.plugin.v1.ValueR\x06output\x12\x12\n" +
@@ -3668,14 +3990,15 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x10CODE_UNSUPPORTED\x10\x10\x12\x10\n" +
 	"\fCODE_CRASHED\x10\x11\x12\x11\n" +
 	"\rCODE_INTERNAL\x10\x12\x12\x18\n" +
-	"\x14CODE_UNKNOWN_OUTCOME\x10\x132\x97\x04\n" +
+	"\x14CODE_UNKNOWN_OUTCOME\x10\x132\x81\x05\n" +
 	"\x06Plugin\x12S\n" +
 	"\bDescribe\x12\".flowrun.plugin.v1.DescribeRequest\x1a#.flowrun.plugin.v1.DescribeResponse\x12S\n" +
 	"\bValidate\x12\".flowrun.plugin.v1.ValidateRequest\x1a#.flowrun.plugin.v1.ValidateResponse\x12P\n" +
 	"\aConnect\x12!.flowrun.plugin.v1.ConnectRequest\x1a\".flowrun.plugin.v1.ConnectResponse\x12h\n" +
 	"\x0fCheckConnection\x12).flowrun.plugin.v1.CheckConnectionRequest\x1a*.flowrun.plugin.v1.CheckConnectionResponse\x12O\n" +
 	"\aExecute\x12!.flowrun.plugin.v1.ExecuteRequest\x1a\x1f.flowrun.plugin.v1.ExecuteEvent0\x01\x12V\n" +
-	"\tReconcile\x12#.flowrun.plugin.v1.ReconcileRequest\x1a$.flowrun.plugin.v1.ReconcileResponse2\xef\x02\n" +
+	"\tReconcile\x12#.flowrun.plugin.v1.ReconcileRequest\x1a$.flowrun.plugin.v1.ReconcileResponse\x12h\n" +
+	"\x0fDescribeActions\x12).flowrun.plugin.v1.DescribeActionsRequest\x1a*.flowrun.plugin.v1.DescribeActionsResponse2\xef\x02\n" +
 	"\x04Host\x12S\n" +
 	"\bGetState\x12\".flowrun.plugin.v1.GetStateRequest\x1a#.flowrun.plugin.v1.GetStateResponse\x12S\n" +
 	"\bPutState\x12\".flowrun.plugin.v1.PutStateRequest\x1a#.flowrun.plugin.v1.PutStateResponse\x12_\n" +
@@ -3695,7 +4018,7 @@ func file_flowrun_plugin_v1_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_flowrun_plugin_v1_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_flowrun_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_flowrun_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_flowrun_plugin_v1_plugin_proto_goTypes = []any{
 	(Effect)(0),                     // 0: flowrun.plugin.v1.Effect
 	(Code)(0),                       // 1: flowrun.plugin.v1.Code
@@ -3705,128 +4028,140 @@ var file_flowrun_plugin_v1_plugin_proto_goTypes = []any{
 	(*Value)(nil),                   // 5: flowrun.plugin.v1.Value
 	(*Capabilities)(nil),            // 6: flowrun.plugin.v1.Capabilities
 	(*DescribeRequest)(nil),         // 7: flowrun.plugin.v1.DescribeRequest
-	(*DescribeResponse)(nil),        // 8: flowrun.plugin.v1.DescribeResponse
-	(*Login)(nil),                   // 9: flowrun.plugin.v1.Login
-	(*Grants)(nil),                  // 10: flowrun.plugin.v1.Grants
-	(*Limiter)(nil),                 // 11: flowrun.plugin.v1.Limiter
-	(*Action)(nil),                  // 12: flowrun.plugin.v1.Action
-	(*Paging)(nil),                  // 13: flowrun.plugin.v1.Paging
-	(*Range)(nil),                   // 14: flowrun.plugin.v1.Range
-	(*Example)(nil),                 // 15: flowrun.plugin.v1.Example
-	(*Fault)(nil),                   // 16: flowrun.plugin.v1.Fault
-	(*Diagnostic)(nil),              // 17: flowrun.plugin.v1.Diagnostic
-	(*ValidateRequest)(nil),         // 18: flowrun.plugin.v1.ValidateRequest
-	(*ValidateResponse)(nil),        // 19: flowrun.plugin.v1.ValidateResponse
-	(*ConnectRequest)(nil),          // 20: flowrun.plugin.v1.ConnectRequest
-	(*ConnectResponse)(nil),         // 21: flowrun.plugin.v1.ConnectResponse
-	(*CheckConnectionRequest)(nil),  // 22: flowrun.plugin.v1.CheckConnectionRequest
-	(*CheckConnectionResponse)(nil), // 23: flowrun.plugin.v1.CheckConnectionResponse
-	(*ExecuteRequest)(nil),          // 24: flowrun.plugin.v1.ExecuteRequest
-	(*RunContext)(nil),              // 25: flowrun.plugin.v1.RunContext
-	(*ExecuteEvent)(nil),            // 26: flowrun.plugin.v1.ExecuteEvent
-	(*Log)(nil),                     // 27: flowrun.plugin.v1.Log
-	(*Progress)(nil),                // 28: flowrun.plugin.v1.Progress
-	(*Completed)(nil),               // 29: flowrun.plugin.v1.Completed
-	(*Pending)(nil),                 // 30: flowrun.plugin.v1.Pending
-	(*Prompt)(nil),                  // 31: flowrun.plugin.v1.Prompt
-	(*Error)(nil),                   // 32: flowrun.plugin.v1.Error
-	(*ReconcileRequest)(nil),        // 33: flowrun.plugin.v1.ReconcileRequest
-	(*ReconcileResponse)(nil),       // 34: flowrun.plugin.v1.ReconcileResponse
-	(*GetStateRequest)(nil),         // 35: flowrun.plugin.v1.GetStateRequest
-	(*GetStateResponse)(nil),        // 36: flowrun.plugin.v1.GetStateResponse
-	(*PutStateRequest)(nil),         // 37: flowrun.plugin.v1.PutStateRequest
-	(*PutStateResponse)(nil),        // 38: flowrun.plugin.v1.PutStateResponse
-	(*AcquireTokenRequest)(nil),     // 39: flowrun.plugin.v1.AcquireTokenRequest
-	(*AcquireTokenResponse)(nil),    // 40: flowrun.plugin.v1.AcquireTokenResponse
-	(*StoredToken)(nil),             // 41: flowrun.plugin.v1.StoredToken
-	(*Token)(nil),                   // 42: flowrun.plugin.v1.Token
-	(*RefreshLease)(nil),            // 43: flowrun.plugin.v1.RefreshLease
-	(*CommitTokenRequest)(nil),      // 44: flowrun.plugin.v1.CommitTokenRequest
-	(*CommitTokenResponse)(nil),     // 45: flowrun.plugin.v1.CommitTokenResponse
-	(*durationpb.Duration)(nil),     // 46: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),   // 47: google.protobuf.Timestamp
+	(*Settings)(nil),                // 8: flowrun.plugin.v1.Settings
+	(*SettingsFile)(nil),            // 9: flowrun.plugin.v1.SettingsFile
+	(*DescribeActionsRequest)(nil),  // 10: flowrun.plugin.v1.DescribeActionsRequest
+	(*DescribeActionsResponse)(nil), // 11: flowrun.plugin.v1.DescribeActionsResponse
+	(*DescribeResponse)(nil),        // 12: flowrun.plugin.v1.DescribeResponse
+	(*Login)(nil),                   // 13: flowrun.plugin.v1.Login
+	(*Grants)(nil),                  // 14: flowrun.plugin.v1.Grants
+	(*Limiter)(nil),                 // 15: flowrun.plugin.v1.Limiter
+	(*Action)(nil),                  // 16: flowrun.plugin.v1.Action
+	(*Paging)(nil),                  // 17: flowrun.plugin.v1.Paging
+	(*Range)(nil),                   // 18: flowrun.plugin.v1.Range
+	(*Example)(nil),                 // 19: flowrun.plugin.v1.Example
+	(*Fault)(nil),                   // 20: flowrun.plugin.v1.Fault
+	(*Diagnostic)(nil),              // 21: flowrun.plugin.v1.Diagnostic
+	(*ValidateRequest)(nil),         // 22: flowrun.plugin.v1.ValidateRequest
+	(*ValidateResponse)(nil),        // 23: flowrun.plugin.v1.ValidateResponse
+	(*ConnectRequest)(nil),          // 24: flowrun.plugin.v1.ConnectRequest
+	(*ConnectResponse)(nil),         // 25: flowrun.plugin.v1.ConnectResponse
+	(*CheckConnectionRequest)(nil),  // 26: flowrun.plugin.v1.CheckConnectionRequest
+	(*CheckConnectionResponse)(nil), // 27: flowrun.plugin.v1.CheckConnectionResponse
+	(*ExecuteRequest)(nil),          // 28: flowrun.plugin.v1.ExecuteRequest
+	(*RunContext)(nil),              // 29: flowrun.plugin.v1.RunContext
+	(*ExecuteEvent)(nil),            // 30: flowrun.plugin.v1.ExecuteEvent
+	(*Log)(nil),                     // 31: flowrun.plugin.v1.Log
+	(*Progress)(nil),                // 32: flowrun.plugin.v1.Progress
+	(*Completed)(nil),               // 33: flowrun.plugin.v1.Completed
+	(*Pending)(nil),                 // 34: flowrun.plugin.v1.Pending
+	(*Prompt)(nil),                  // 35: flowrun.plugin.v1.Prompt
+	(*Error)(nil),                   // 36: flowrun.plugin.v1.Error
+	(*ReconcileRequest)(nil),        // 37: flowrun.plugin.v1.ReconcileRequest
+	(*ReconcileResponse)(nil),       // 38: flowrun.plugin.v1.ReconcileResponse
+	(*GetStateRequest)(nil),         // 39: flowrun.plugin.v1.GetStateRequest
+	(*GetStateResponse)(nil),        // 40: flowrun.plugin.v1.GetStateResponse
+	(*PutStateRequest)(nil),         // 41: flowrun.plugin.v1.PutStateRequest
+	(*PutStateResponse)(nil),        // 42: flowrun.plugin.v1.PutStateResponse
+	(*AcquireTokenRequest)(nil),     // 43: flowrun.plugin.v1.AcquireTokenRequest
+	(*AcquireTokenResponse)(nil),    // 44: flowrun.plugin.v1.AcquireTokenResponse
+	(*StoredToken)(nil),             // 45: flowrun.plugin.v1.StoredToken
+	(*Token)(nil),                   // 46: flowrun.plugin.v1.Token
+	(*RefreshLease)(nil),            // 47: flowrun.plugin.v1.RefreshLease
+	(*CommitTokenRequest)(nil),      // 48: flowrun.plugin.v1.CommitTokenRequest
+	(*CommitTokenResponse)(nil),     // 49: flowrun.plugin.v1.CommitTokenResponse
+	(*durationpb.Duration)(nil),     // 50: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),   // 51: google.protobuf.Timestamp
 }
 var file_flowrun_plugin_v1_plugin_proto_depIdxs = []int32{
 	6,  // 0: flowrun.plugin.v1.DescribeRequest.host:type_name -> flowrun.plugin.v1.Capabilities
-	6,  // 1: flowrun.plugin.v1.DescribeResponse.plugin:type_name -> flowrun.plugin.v1.Capabilities
-	12, // 2: flowrun.plugin.v1.DescribeResponse.actions:type_name -> flowrun.plugin.v1.Action
-	11, // 3: flowrun.plugin.v1.DescribeResponse.limiters:type_name -> flowrun.plugin.v1.Limiter
-	10, // 4: flowrun.plugin.v1.DescribeResponse.wants:type_name -> flowrun.plugin.v1.Grants
-	9,  // 5: flowrun.plugin.v1.DescribeResponse.login:type_name -> flowrun.plugin.v1.Login
-	46, // 6: flowrun.plugin.v1.Limiter.window:type_name -> google.protobuf.Duration
-	0,  // 7: flowrun.plugin.v1.Action.effect:type_name -> flowrun.plugin.v1.Effect
-	46, // 8: flowrun.plugin.v1.Action.default_timeout:type_name -> google.protobuf.Duration
-	13, // 9: flowrun.plugin.v1.Action.paging:type_name -> flowrun.plugin.v1.Paging
-	15, // 10: flowrun.plugin.v1.Action.examples:type_name -> flowrun.plugin.v1.Example
-	16, // 11: flowrun.plugin.v1.Action.faults:type_name -> flowrun.plugin.v1.Fault
-	14, // 12: flowrun.plugin.v1.Action.range:type_name -> flowrun.plugin.v1.Range
-	46, // 13: flowrun.plugin.v1.Range.max:type_name -> google.protobuf.Duration
-	1,  // 14: flowrun.plugin.v1.Fault.code:type_name -> flowrun.plugin.v1.Code
-	2,  // 15: flowrun.plugin.v1.Diagnostic.severity:type_name -> flowrun.plugin.v1.Diagnostic.Severity
-	5,  // 16: flowrun.plugin.v1.ValidateRequest.input:type_name -> flowrun.plugin.v1.Value
-	5,  // 17: flowrun.plugin.v1.ValidateRequest.config:type_name -> flowrun.plugin.v1.Value
-	17, // 18: flowrun.plugin.v1.ValidateResponse.diagnostics:type_name -> flowrun.plugin.v1.Diagnostic
-	5,  // 19: flowrun.plugin.v1.ConnectRequest.config:type_name -> flowrun.plugin.v1.Value
-	17, // 20: flowrun.plugin.v1.ConnectResponse.diagnostics:type_name -> flowrun.plugin.v1.Diagnostic
-	32, // 21: flowrun.plugin.v1.CheckConnectionResponse.error:type_name -> flowrun.plugin.v1.Error
-	5,  // 22: flowrun.plugin.v1.ExecuteRequest.input:type_name -> flowrun.plugin.v1.Value
-	25, // 23: flowrun.plugin.v1.ExecuteRequest.run:type_name -> flowrun.plugin.v1.RunContext
-	47, // 24: flowrun.plugin.v1.RunContext.scheduled_at:type_name -> google.protobuf.Timestamp
-	27, // 25: flowrun.plugin.v1.ExecuteEvent.log:type_name -> flowrun.plugin.v1.Log
-	28, // 26: flowrun.plugin.v1.ExecuteEvent.progress:type_name -> flowrun.plugin.v1.Progress
-	29, // 27: flowrun.plugin.v1.ExecuteEvent.completed:type_name -> flowrun.plugin.v1.Completed
-	30, // 28: flowrun.plugin.v1.ExecuteEvent.pending:type_name -> flowrun.plugin.v1.Pending
-	32, // 29: flowrun.plugin.v1.ExecuteEvent.failed:type_name -> flowrun.plugin.v1.Error
-	3,  // 30: flowrun.plugin.v1.Log.level:type_name -> flowrun.plugin.v1.Log.Level
-	47, // 31: flowrun.plugin.v1.Log.time:type_name -> google.protobuf.Timestamp
-	5,  // 32: flowrun.plugin.v1.Completed.output:type_name -> flowrun.plugin.v1.Value
-	46, // 33: flowrun.plugin.v1.Pending.retry_after:type_name -> google.protobuf.Duration
-	31, // 34: flowrun.plugin.v1.Pending.prompt:type_name -> flowrun.plugin.v1.Prompt
-	47, // 35: flowrun.plugin.v1.Prompt.expires_at:type_name -> google.protobuf.Timestamp
-	1,  // 36: flowrun.plugin.v1.Error.code:type_name -> flowrun.plugin.v1.Code
-	46, // 37: flowrun.plugin.v1.Error.retry_after:type_name -> google.protobuf.Duration
-	4,  // 38: flowrun.plugin.v1.Error.applied:type_name -> flowrun.plugin.v1.Error.Applied
-	5,  // 39: flowrun.plugin.v1.ReconcileRequest.input:type_name -> flowrun.plugin.v1.Value
-	25, // 40: flowrun.plugin.v1.ReconcileRequest.run:type_name -> flowrun.plugin.v1.RunContext
-	4,  // 41: flowrun.plugin.v1.ReconcileResponse.applied:type_name -> flowrun.plugin.v1.Error.Applied
-	5,  // 42: flowrun.plugin.v1.ReconcileResponse.output:type_name -> flowrun.plugin.v1.Value
-	46, // 43: flowrun.plugin.v1.PutStateRequest.ttl:type_name -> google.protobuf.Duration
-	46, // 44: flowrun.plugin.v1.AcquireTokenRequest.min_ttl:type_name -> google.protobuf.Duration
-	42, // 45: flowrun.plugin.v1.AcquireTokenResponse.token:type_name -> flowrun.plugin.v1.Token
-	43, // 46: flowrun.plugin.v1.AcquireTokenResponse.lease:type_name -> flowrun.plugin.v1.RefreshLease
-	41, // 47: flowrun.plugin.v1.AcquireTokenResponse.stored:type_name -> flowrun.plugin.v1.StoredToken
-	47, // 48: flowrun.plugin.v1.StoredToken.expires_at:type_name -> google.protobuf.Timestamp
-	47, // 49: flowrun.plugin.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
-	42, // 50: flowrun.plugin.v1.RefreshLease.stale:type_name -> flowrun.plugin.v1.Token
-	47, // 51: flowrun.plugin.v1.RefreshLease.until:type_name -> google.protobuf.Timestamp
-	42, // 52: flowrun.plugin.v1.CommitTokenRequest.token:type_name -> flowrun.plugin.v1.Token
-	32, // 53: flowrun.plugin.v1.CommitTokenRequest.error:type_name -> flowrun.plugin.v1.Error
-	42, // 54: flowrun.plugin.v1.CommitTokenResponse.token:type_name -> flowrun.plugin.v1.Token
-	7,  // 55: flowrun.plugin.v1.Plugin.Describe:input_type -> flowrun.plugin.v1.DescribeRequest
-	18, // 56: flowrun.plugin.v1.Plugin.Validate:input_type -> flowrun.plugin.v1.ValidateRequest
-	20, // 57: flowrun.plugin.v1.Plugin.Connect:input_type -> flowrun.plugin.v1.ConnectRequest
-	22, // 58: flowrun.plugin.v1.Plugin.CheckConnection:input_type -> flowrun.plugin.v1.CheckConnectionRequest
-	24, // 59: flowrun.plugin.v1.Plugin.Execute:input_type -> flowrun.plugin.v1.ExecuteRequest
-	33, // 60: flowrun.plugin.v1.Plugin.Reconcile:input_type -> flowrun.plugin.v1.ReconcileRequest
-	35, // 61: flowrun.plugin.v1.Host.GetState:input_type -> flowrun.plugin.v1.GetStateRequest
-	37, // 62: flowrun.plugin.v1.Host.PutState:input_type -> flowrun.plugin.v1.PutStateRequest
-	39, // 63: flowrun.plugin.v1.Host.AcquireToken:input_type -> flowrun.plugin.v1.AcquireTokenRequest
-	44, // 64: flowrun.plugin.v1.Host.CommitToken:input_type -> flowrun.plugin.v1.CommitTokenRequest
-	8,  // 65: flowrun.plugin.v1.Plugin.Describe:output_type -> flowrun.plugin.v1.DescribeResponse
-	19, // 66: flowrun.plugin.v1.Plugin.Validate:output_type -> flowrun.plugin.v1.ValidateResponse
-	21, // 67: flowrun.plugin.v1.Plugin.Connect:output_type -> flowrun.plugin.v1.ConnectResponse
-	23, // 68: flowrun.plugin.v1.Plugin.CheckConnection:output_type -> flowrun.plugin.v1.CheckConnectionResponse
-	26, // 69: flowrun.plugin.v1.Plugin.Execute:output_type -> flowrun.plugin.v1.ExecuteEvent
-	34, // 70: flowrun.plugin.v1.Plugin.Reconcile:output_type -> flowrun.plugin.v1.ReconcileResponse
-	36, // 71: flowrun.plugin.v1.Host.GetState:output_type -> flowrun.plugin.v1.GetStateResponse
-	38, // 72: flowrun.plugin.v1.Host.PutState:output_type -> flowrun.plugin.v1.PutStateResponse
-	40, // 73: flowrun.plugin.v1.Host.AcquireToken:output_type -> flowrun.plugin.v1.AcquireTokenResponse
-	45, // 74: flowrun.plugin.v1.Host.CommitToken:output_type -> flowrun.plugin.v1.CommitTokenResponse
-	65, // [65:75] is the sub-list for method output_type
-	55, // [55:65] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	8,  // 1: flowrun.plugin.v1.DescribeRequest.settings:type_name -> flowrun.plugin.v1.Settings
+	5,  // 2: flowrun.plugin.v1.Settings.value:type_name -> flowrun.plugin.v1.Value
+	9,  // 3: flowrun.plugin.v1.Settings.files:type_name -> flowrun.plugin.v1.SettingsFile
+	8,  // 4: flowrun.plugin.v1.DescribeActionsRequest.settings:type_name -> flowrun.plugin.v1.Settings
+	16, // 5: flowrun.plugin.v1.DescribeActionsResponse.actions:type_name -> flowrun.plugin.v1.Action
+	6,  // 6: flowrun.plugin.v1.DescribeResponse.plugin:type_name -> flowrun.plugin.v1.Capabilities
+	16, // 7: flowrun.plugin.v1.DescribeResponse.actions:type_name -> flowrun.plugin.v1.Action
+	15, // 8: flowrun.plugin.v1.DescribeResponse.limiters:type_name -> flowrun.plugin.v1.Limiter
+	14, // 9: flowrun.plugin.v1.DescribeResponse.wants:type_name -> flowrun.plugin.v1.Grants
+	13, // 10: flowrun.plugin.v1.DescribeResponse.login:type_name -> flowrun.plugin.v1.Login
+	21, // 11: flowrun.plugin.v1.DescribeResponse.diagnostics:type_name -> flowrun.plugin.v1.Diagnostic
+	50, // 12: flowrun.plugin.v1.Limiter.window:type_name -> google.protobuf.Duration
+	0,  // 13: flowrun.plugin.v1.Action.effect:type_name -> flowrun.plugin.v1.Effect
+	50, // 14: flowrun.plugin.v1.Action.default_timeout:type_name -> google.protobuf.Duration
+	17, // 15: flowrun.plugin.v1.Action.paging:type_name -> flowrun.plugin.v1.Paging
+	19, // 16: flowrun.plugin.v1.Action.examples:type_name -> flowrun.plugin.v1.Example
+	20, // 17: flowrun.plugin.v1.Action.faults:type_name -> flowrun.plugin.v1.Fault
+	18, // 18: flowrun.plugin.v1.Action.range:type_name -> flowrun.plugin.v1.Range
+	50, // 19: flowrun.plugin.v1.Range.max:type_name -> google.protobuf.Duration
+	1,  // 20: flowrun.plugin.v1.Fault.code:type_name -> flowrun.plugin.v1.Code
+	2,  // 21: flowrun.plugin.v1.Diagnostic.severity:type_name -> flowrun.plugin.v1.Diagnostic.Severity
+	5,  // 22: flowrun.plugin.v1.ValidateRequest.input:type_name -> flowrun.plugin.v1.Value
+	5,  // 23: flowrun.plugin.v1.ValidateRequest.config:type_name -> flowrun.plugin.v1.Value
+	21, // 24: flowrun.plugin.v1.ValidateResponse.diagnostics:type_name -> flowrun.plugin.v1.Diagnostic
+	5,  // 25: flowrun.plugin.v1.ConnectRequest.config:type_name -> flowrun.plugin.v1.Value
+	21, // 26: flowrun.plugin.v1.ConnectResponse.diagnostics:type_name -> flowrun.plugin.v1.Diagnostic
+	36, // 27: flowrun.plugin.v1.CheckConnectionResponse.error:type_name -> flowrun.plugin.v1.Error
+	5,  // 28: flowrun.plugin.v1.ExecuteRequest.input:type_name -> flowrun.plugin.v1.Value
+	29, // 29: flowrun.plugin.v1.ExecuteRequest.run:type_name -> flowrun.plugin.v1.RunContext
+	51, // 30: flowrun.plugin.v1.RunContext.scheduled_at:type_name -> google.protobuf.Timestamp
+	31, // 31: flowrun.plugin.v1.ExecuteEvent.log:type_name -> flowrun.plugin.v1.Log
+	32, // 32: flowrun.plugin.v1.ExecuteEvent.progress:type_name -> flowrun.plugin.v1.Progress
+	33, // 33: flowrun.plugin.v1.ExecuteEvent.completed:type_name -> flowrun.plugin.v1.Completed
+	34, // 34: flowrun.plugin.v1.ExecuteEvent.pending:type_name -> flowrun.plugin.v1.Pending
+	36, // 35: flowrun.plugin.v1.ExecuteEvent.failed:type_name -> flowrun.plugin.v1.Error
+	3,  // 36: flowrun.plugin.v1.Log.level:type_name -> flowrun.plugin.v1.Log.Level
+	51, // 37: flowrun.plugin.v1.Log.time:type_name -> google.protobuf.Timestamp
+	5,  // 38: flowrun.plugin.v1.Completed.output:type_name -> flowrun.plugin.v1.Value
+	50, // 39: flowrun.plugin.v1.Pending.retry_after:type_name -> google.protobuf.Duration
+	35, // 40: flowrun.plugin.v1.Pending.prompt:type_name -> flowrun.plugin.v1.Prompt
+	51, // 41: flowrun.plugin.v1.Prompt.expires_at:type_name -> google.protobuf.Timestamp
+	1,  // 42: flowrun.plugin.v1.Error.code:type_name -> flowrun.plugin.v1.Code
+	50, // 43: flowrun.plugin.v1.Error.retry_after:type_name -> google.protobuf.Duration
+	4,  // 44: flowrun.plugin.v1.Error.applied:type_name -> flowrun.plugin.v1.Error.Applied
+	5,  // 45: flowrun.plugin.v1.ReconcileRequest.input:type_name -> flowrun.plugin.v1.Value
+	29, // 46: flowrun.plugin.v1.ReconcileRequest.run:type_name -> flowrun.plugin.v1.RunContext
+	4,  // 47: flowrun.plugin.v1.ReconcileResponse.applied:type_name -> flowrun.plugin.v1.Error.Applied
+	5,  // 48: flowrun.plugin.v1.ReconcileResponse.output:type_name -> flowrun.plugin.v1.Value
+	50, // 49: flowrun.plugin.v1.PutStateRequest.ttl:type_name -> google.protobuf.Duration
+	50, // 50: flowrun.plugin.v1.AcquireTokenRequest.min_ttl:type_name -> google.protobuf.Duration
+	46, // 51: flowrun.plugin.v1.AcquireTokenResponse.token:type_name -> flowrun.plugin.v1.Token
+	47, // 52: flowrun.plugin.v1.AcquireTokenResponse.lease:type_name -> flowrun.plugin.v1.RefreshLease
+	45, // 53: flowrun.plugin.v1.AcquireTokenResponse.stored:type_name -> flowrun.plugin.v1.StoredToken
+	51, // 54: flowrun.plugin.v1.StoredToken.expires_at:type_name -> google.protobuf.Timestamp
+	51, // 55: flowrun.plugin.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
+	46, // 56: flowrun.plugin.v1.RefreshLease.stale:type_name -> flowrun.plugin.v1.Token
+	51, // 57: flowrun.plugin.v1.RefreshLease.until:type_name -> google.protobuf.Timestamp
+	46, // 58: flowrun.plugin.v1.CommitTokenRequest.token:type_name -> flowrun.plugin.v1.Token
+	36, // 59: flowrun.plugin.v1.CommitTokenRequest.error:type_name -> flowrun.plugin.v1.Error
+	46, // 60: flowrun.plugin.v1.CommitTokenResponse.token:type_name -> flowrun.plugin.v1.Token
+	7,  // 61: flowrun.plugin.v1.Plugin.Describe:input_type -> flowrun.plugin.v1.DescribeRequest
+	22, // 62: flowrun.plugin.v1.Plugin.Validate:input_type -> flowrun.plugin.v1.ValidateRequest
+	24, // 63: flowrun.plugin.v1.Plugin.Connect:input_type -> flowrun.plugin.v1.ConnectRequest
+	26, // 64: flowrun.plugin.v1.Plugin.CheckConnection:input_type -> flowrun.plugin.v1.CheckConnectionRequest
+	28, // 65: flowrun.plugin.v1.Plugin.Execute:input_type -> flowrun.plugin.v1.ExecuteRequest
+	37, // 66: flowrun.plugin.v1.Plugin.Reconcile:input_type -> flowrun.plugin.v1.ReconcileRequest
+	10, // 67: flowrun.plugin.v1.Plugin.DescribeActions:input_type -> flowrun.plugin.v1.DescribeActionsRequest
+	39, // 68: flowrun.plugin.v1.Host.GetState:input_type -> flowrun.plugin.v1.GetStateRequest
+	41, // 69: flowrun.plugin.v1.Host.PutState:input_type -> flowrun.plugin.v1.PutStateRequest
+	43, // 70: flowrun.plugin.v1.Host.AcquireToken:input_type -> flowrun.plugin.v1.AcquireTokenRequest
+	48, // 71: flowrun.plugin.v1.Host.CommitToken:input_type -> flowrun.plugin.v1.CommitTokenRequest
+	12, // 72: flowrun.plugin.v1.Plugin.Describe:output_type -> flowrun.plugin.v1.DescribeResponse
+	23, // 73: flowrun.plugin.v1.Plugin.Validate:output_type -> flowrun.plugin.v1.ValidateResponse
+	25, // 74: flowrun.plugin.v1.Plugin.Connect:output_type -> flowrun.plugin.v1.ConnectResponse
+	27, // 75: flowrun.plugin.v1.Plugin.CheckConnection:output_type -> flowrun.plugin.v1.CheckConnectionResponse
+	30, // 76: flowrun.plugin.v1.Plugin.Execute:output_type -> flowrun.plugin.v1.ExecuteEvent
+	38, // 77: flowrun.plugin.v1.Plugin.Reconcile:output_type -> flowrun.plugin.v1.ReconcileResponse
+	11, // 78: flowrun.plugin.v1.Plugin.DescribeActions:output_type -> flowrun.plugin.v1.DescribeActionsResponse
+	40, // 79: flowrun.plugin.v1.Host.GetState:output_type -> flowrun.plugin.v1.GetStateResponse
+	42, // 80: flowrun.plugin.v1.Host.PutState:output_type -> flowrun.plugin.v1.PutStateResponse
+	44, // 81: flowrun.plugin.v1.Host.AcquireToken:output_type -> flowrun.plugin.v1.AcquireTokenResponse
+	49, // 82: flowrun.plugin.v1.Host.CommitToken:output_type -> flowrun.plugin.v1.CommitTokenResponse
+	72, // [72:83] is the sub-list for method output_type
+	61, // [61:72] is the sub-list for method input_type
+	61, // [61:61] is the sub-list for extension type_name
+	61, // [61:61] is the sub-list for extension extendee
+	0,  // [0:61] is the sub-list for field type_name
 }
 
 func init() { file_flowrun_plugin_v1_plugin_proto_init() }
@@ -3834,14 +4169,14 @@ func file_flowrun_plugin_v1_plugin_proto_init() {
 	if File_flowrun_plugin_v1_plugin_proto != nil {
 		return
 	}
-	file_flowrun_plugin_v1_plugin_proto_msgTypes[21].OneofWrappers = []any{
+	file_flowrun_plugin_v1_plugin_proto_msgTypes[25].OneofWrappers = []any{
 		(*ExecuteEvent_Log)(nil),
 		(*ExecuteEvent_Progress)(nil),
 		(*ExecuteEvent_Completed)(nil),
 		(*ExecuteEvent_Pending)(nil),
 		(*ExecuteEvent_Failed)(nil),
 	}
-	file_flowrun_plugin_v1_plugin_proto_msgTypes[35].OneofWrappers = []any{
+	file_flowrun_plugin_v1_plugin_proto_msgTypes[39].OneofWrappers = []any{
 		(*AcquireTokenResponse_Token)(nil),
 		(*AcquireTokenResponse_Lease)(nil),
 		(*AcquireTokenResponse_Stored)(nil),
@@ -3852,7 +4187,7 @@ func file_flowrun_plugin_v1_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_flowrun_plugin_v1_plugin_proto_rawDesc), len(file_flowrun_plugin_v1_plugin_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   41,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

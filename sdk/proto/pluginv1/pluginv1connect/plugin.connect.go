@@ -53,6 +53,8 @@ const (
 	PluginExecuteProcedure = "/flowrun.plugin.v1.Plugin/Execute"
 	// PluginReconcileProcedure is the fully-qualified name of the Plugin's Reconcile RPC.
 	PluginReconcileProcedure = "/flowrun.plugin.v1.Plugin/Reconcile"
+	// PluginDescribeActionsProcedure is the fully-qualified name of the Plugin's DescribeActions RPC.
+	PluginDescribeActionsProcedure = "/flowrun.plugin.v1.Plugin/DescribeActions"
 	// HostGetStateProcedure is the fully-qualified name of the Host's GetState RPC.
 	HostGetStateProcedure = "/flowrun.plugin.v1.Host/GetState"
 	// HostPutStateProcedure is the fully-qualified name of the Host's PutState RPC.
@@ -77,6 +79,8 @@ type PluginClient interface {
 	Execute(context.Context, *pluginv1.ExecuteRequest) (*connect.ServerStreamForClient[pluginv1.ExecuteEvent], error)
 	// "Did it happen?" after a crash or timeout in the middle of an action of effect once. Asked only of plugins with the feature `reconcile`.
 	Reconcile(context.Context, *pluginv1.ReconcileRequest) (*pluginv1.ReconcileResponse, error)
+	// What an index leaves out of some of its actions. Pure as Describe is. Asked only of plugins with the feature `index`.
+	DescribeActions(context.Context, *pluginv1.DescribeActionsRequest) (*pluginv1.DescribeActionsResponse, error)
 }
 
 // NewPluginClient constructs a client for the flowrun.plugin.v1.Plugin service. By default, it uses
@@ -126,6 +130,12 @@ func NewPluginClient(httpClient connect.HTTPClient, baseURL string, opts ...conn
 			connect.WithSchema(pluginMethods.ByName("Reconcile")),
 			connect.WithClientOptions(opts...),
 		),
+		describeActions: connect.NewClient[pluginv1.DescribeActionsRequest, pluginv1.DescribeActionsResponse](
+			httpClient,
+			baseURL+PluginDescribeActionsProcedure,
+			connect.WithSchema(pluginMethods.ByName("DescribeActions")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -137,6 +147,7 @@ type pluginClient struct {
 	checkConnection *connect.Client[pluginv1.CheckConnectionRequest, pluginv1.CheckConnectionResponse]
 	execute         *connect.Client[pluginv1.ExecuteRequest, pluginv1.ExecuteEvent]
 	reconcile       *connect.Client[pluginv1.ReconcileRequest, pluginv1.ReconcileResponse]
+	describeActions *connect.Client[pluginv1.DescribeActionsRequest, pluginv1.DescribeActionsResponse]
 }
 
 // Describe calls flowrun.plugin.v1.Plugin.Describe.
@@ -189,6 +200,15 @@ func (c *pluginClient) Reconcile(ctx context.Context, req *pluginv1.ReconcileReq
 	return nil, err
 }
 
+// DescribeActions calls flowrun.plugin.v1.Plugin.DescribeActions.
+func (c *pluginClient) DescribeActions(ctx context.Context, req *pluginv1.DescribeActionsRequest) (*pluginv1.DescribeActionsResponse, error) {
+	response, err := c.describeActions.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // PluginHandler is an implementation of the flowrun.plugin.v1.Plugin service.
 type PluginHandler interface {
 	// Pure, no config, no network. Cached by the host under the sha256 of the executable.
@@ -203,6 +223,8 @@ type PluginHandler interface {
 	Execute(context.Context, *pluginv1.ExecuteRequest, *connect.ServerStream[pluginv1.ExecuteEvent]) error
 	// "Did it happen?" after a crash or timeout in the middle of an action of effect once. Asked only of plugins with the feature `reconcile`.
 	Reconcile(context.Context, *pluginv1.ReconcileRequest) (*pluginv1.ReconcileResponse, error)
+	// What an index leaves out of some of its actions. Pure as Describe is. Asked only of plugins with the feature `index`.
+	DescribeActions(context.Context, *pluginv1.DescribeActionsRequest) (*pluginv1.DescribeActionsResponse, error)
 }
 
 // NewPluginHandler builds an HTTP handler from the service implementation. It returns the path on
@@ -248,6 +270,12 @@ func NewPluginHandler(svc PluginHandler, opts ...connect.HandlerOption) (string,
 		connect.WithSchema(pluginMethods.ByName("Reconcile")),
 		connect.WithHandlerOptions(opts...),
 	)
+	pluginDescribeActionsHandler := connect.NewUnaryHandlerSimple(
+		PluginDescribeActionsProcedure,
+		svc.DescribeActions,
+		connect.WithSchema(pluginMethods.ByName("DescribeActions")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/flowrun.plugin.v1.Plugin/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case PluginDescribeProcedure:
@@ -262,6 +290,8 @@ func NewPluginHandler(svc PluginHandler, opts ...connect.HandlerOption) (string,
 			pluginExecuteHandler.ServeHTTP(w, r)
 		case PluginReconcileProcedure:
 			pluginReconcileHandler.ServeHTTP(w, r)
+		case PluginDescribeActionsProcedure:
+			pluginDescribeActionsHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -293,6 +323,10 @@ func (UnimplementedPluginHandler) Execute(context.Context, *pluginv1.ExecuteRequ
 
 func (UnimplementedPluginHandler) Reconcile(context.Context, *pluginv1.ReconcileRequest) (*pluginv1.ReconcileResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("flowrun.plugin.v1.Plugin.Reconcile is not implemented"))
+}
+
+func (UnimplementedPluginHandler) DescribeActions(context.Context, *pluginv1.DescribeActionsRequest) (*pluginv1.DescribeActionsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("flowrun.plugin.v1.Plugin.DescribeActions is not implemented"))
 }
 
 // HostClient is a client for the flowrun.plugin.v1.Host service.
