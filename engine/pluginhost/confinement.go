@@ -121,6 +121,7 @@ func (p *process) rules() *confine.Rules {
 	paths = append(paths, h.interpreters(p.code.file, private, interpreterDepth)...)
 	for _, command := range s.Commands {
 		paths = append(paths, h.program(command, private)...)
+		paths = append(paths, h.interpretersOf(command, private)...)
 	}
 	if p.exe.tree != "" {
 		paths = append(paths, confine.Path{Name: p.exe.tree, Rights: run})

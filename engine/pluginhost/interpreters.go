@@ -41,6 +41,16 @@ func (h *Host) interpreters(script io.ReaderAt, private []string, depth int) []c
 	return paths
 }
 
+// interpretersOf are what a granted command needs in order to run where it is a script.
+func (h *Host) interpretersOf(command string, private []string) []confine.Path {
+	script, err := os.Open(h.lookPath(command))
+	if err != nil {
+		return nil // there is nothing to run
+	}
+	defer script.Close()
+	return h.interpreters(script, private, interpreterDepth)
+}
+
 // firstLine returns the words behind #!.
 func firstLine(script io.ReaderAt) []string {
 	head := make([]byte, 256) // as much as the kernel reads

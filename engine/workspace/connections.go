@@ -45,7 +45,7 @@ func (p *Workspace) Connection(plugin, name string) (*resolved, error) {
 		if !ok {
 			return nil, p.refusal(plugin, name)
 		}
-		return &resolved{pluginhost.Connection{Name: name, Plugin: plugin, Config: simulator.Config}, simulator.Rate}, nil
+		return &resolved{pluginhost.Connection{Name: name, Plugin: plugin, Config: p.simulated(simulator, name)}, simulator.Rate}, nil
 	}
 	declared, ok := p.file.Connection(name)
 	if !ok {

@@ -35,7 +35,10 @@ type Simulator struct {
 	Plugin     string // whose connections lead to it: all of them,
 	Connection string // or this one alone
 	Config     json.RawMessage
-	Rate       string // "60/10s"; "" = the plugin's own limiter
+	// Keep are settings of the declared connection that hold in the sandbox too: what
+	// workflows may name, for plugins that simulate themselves. Secrets are not kept.
+	Keep []string
+	Rate string // "60/10s"; "" = the plugin's own limiter
 	By         string // the command of somebody else's, for people; "" = flowrun's own
 	// Approve gives the command that approves a login by its code, shown beside what
 	// asks for it. nil = none is needed.

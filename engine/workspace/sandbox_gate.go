@@ -19,7 +19,7 @@ func (p *Workspace) Admit(plugin string, conn pluginhost.Connection) *runs.Error
 	if p.Live(name) {
 		return nil
 	}
-	if simulator, ok := p.simulator(plugin, name); ok && conn.TokenFrom == nil && bytes.Equal(simulator.Config, conn.Config) {
+	if simulator, ok := p.simulator(plugin, name); ok && conn.TokenFrom == nil && bytes.Equal(p.simulated(simulator, name), conn.Config) {
 		return nil
 	}
 	return p.refusal(plugin, name).failure()

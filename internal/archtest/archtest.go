@@ -74,6 +74,9 @@ func ProductRules() Rules { //nolint:funlen // a table
 			"internal/archtest": {},
 			"internal/mutant":   {},
 			"plugins":           {"sdk"},
+			"plugins/content":   {"sdk"},
+			"plugins/files":     {"plugins/content", "sdk"},
+			"plugins/exec":      {"plugins/content", "sdk"},
 			"plugins/*/*sim":    {"internal/simkit"},
 			// the plugins that are told what they are share how recipes are run
 			"plugins/openapi":            {"sdk", "plugins/internal/*", "plugins/openapi/**"},

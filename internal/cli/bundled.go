@@ -10,6 +10,8 @@ import (
 	"github.com/flowrun/flowrun/plugins/analytics"
 	"github.com/flowrun/flowrun/plugins/auth"
 	"github.com/flowrun/flowrun/plugins/dictionary"
+	"github.com/flowrun/flowrun/plugins/exec"
+	"github.com/flowrun/flowrun/plugins/files"
 	"github.com/flowrun/flowrun/plugins/netinfo"
 	"github.com/flowrun/flowrun/plugins/tasks"
 	"github.com/flowrun/flowrun/sdk"
@@ -21,6 +23,8 @@ func bundled() map[string]func() *sdk.Plugin {
 		"analytics":  analytics.New,
 		"auth":       auth.New,
 		"dictionary": dictionary.New,
+		"exec":       exec.New,
+		"files":      files.New,
 		"netinfo":    netinfo.New,
 		"tasks":      tasks.New,
 	}

@@ -80,7 +80,11 @@ func (a *app) planSandbox(ctx context.Context, project *workspace.Workspace) err
 		return a.refusedSandbox(err)
 	}
 	for _, name := range bundledNames() {
-		project.Simulate(workspace.Simulator{Plugin: name, Config: []byte("{}"), Rate: sandbox.Rate})
+		simulator := workspace.Simulator{Plugin: name, Config: []byte("{}"), Rate: sandbox.Rate}
+		if own, ok := sandbox.Local(name); ok {
+			simulator.Config, simulator.Keep, simulator.Rate = own.Config, own.Keep, own.Rate
+		}
+		project.Simulate(simulator)
 	}
 	for _, c := range project.SimulatorCommands() {
 		project.Simulate(workspace.Simulator{Plugin: c.Plugin, Connection: c.Connection, Config: []byte("{}"), By: c.Command[0]})

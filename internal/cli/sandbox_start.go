@@ -34,7 +34,7 @@ func (o *owner) startSandbox(ctx context.Context, role role, project *workspace.
 	}
 	o.sandbox = started
 	for _, service := range started.Services() {
-		simulator := workspace.Simulator{Plugin: service.Plugin, Config: service.Config, Rate: service.Rate}
+		simulator := workspace.Simulator{Plugin: service.Plugin, Config: service.Config, Keep: service.Keep, Rate: service.Rate}
 		if options.ApproveAfter == 0 {
 			simulator.Approve = func(code string) string {
 				return strings.ReplaceAll(started.ApproveCommand(), sandbox.CodeMark, diag.ShellWord(code))

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,8 +50,9 @@ type Options struct {
 type Service struct {
 	Plugin string
 	Config json.RawMessage // of a connection to it
-	Rate   string
-	URL    string
+	Keep   []string // settings of the declared connection that hold besides
+	Rate   string   // "" = there is no limit
+	URL    string   // "" = the plugin simulates itself
 }
 
 // simulator is one service that can be simulated.
@@ -99,6 +101,8 @@ func Start(o Options) (*Sandbox, error) {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
+	s.services = append(s.services, local()...)
+	slices.SortFunc(s.services, func(a, b Service) int { return strings.Compare(a.Plugin, b.Plugin) })
 	return s, nil
 }
 
@@ -164,9 +168,11 @@ func (s *Sandbox) Services() []Service { return s.services }
 
 // Names returns the plugins whose services run.
 func (s *Sandbox) Names() []string {
-	names := make([]string, len(s.services))
-	for i, service := range s.services {
-		names[i] = service.Plugin
+	var names []string
+	for _, service := range s.services {
+		if service.URL != "" {
+			names = append(names, service.Plugin)
+		}
 	}
 	return names
 }
@@ -176,7 +182,10 @@ func (s *Sandbox) Project() []byte {
 	var out strings.Builder
 	out.WriteString("# made by `flowrun sandbox`; it holds as long as that runs\nconnections:\n")
 	for _, service := range s.services {
-		fmt.Fprintf(&out, "  %s:\n    plugin: %s\n    config: %s\n    rate: %s\n", service.Plugin, service.Plugin, service.Config, service.Rate)
+		fmt.Fprintf(&out, "  %s:\n    plugin: %s\n    config: %s\n", service.Plugin, service.Plugin, service.Config)
+		if service.Rate != "" {
+			fmt.Fprintf(&out, "    rate: %s\n", service.Rate)
+		}
 	}
 	return []byte(out.String())
 }
