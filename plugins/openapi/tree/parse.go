@@ -14,8 +14,8 @@ const MaxSize = 64 << 20
 // maxDepth bounds how deep values lie in each other.
 const maxDepth = 500
 
-// Parse reads a document of JSON or YAML: what begins with a brace is JSON, and where it
-// is not valid as that, YAML's flow style. The error has the line.
+// Parse reads a document of JSON or YAML: what begins with a brace and a quote is JSON.
+// The error has the line.
 func Parse(data []byte) (*Node, error) {
 	if len(data) > MaxSize {
 		return nil, fmt.Errorf("the document has %d bytes, more than %d", len(data), MaxSize)
@@ -33,10 +33,10 @@ func Parse(data []byte) (*Node, error) {
 	if json.Valid(data) {
 		return &Node{raw: data}, tooDeep(data)
 	}
-	if node, err := parseYAML(data); err == nil {
-		return node, nil
+	if inner := bytes.TrimSpace(data[1:]); len(inner) == 0 || inner[0] == '"' {
+		return nil, invalid(data)
 	}
-	return nil, invalid(data)
+	return parseYAML(data)
 }
 
 // invalid says where a document stops being JSON.
