@@ -7,9 +7,13 @@ import (
 )
 
 // CheckOutput returns what of an output does not fit the action's schema: the check
-// that a harness makes of what an action gave.
+// that a harness makes of what an action gave. An action of a plugin that is Described is
+// known once it was called.
 func (p *Plugin) CheckOutput(action string, output Value) []Problem {
 	a := p.action(action)
+	if p.described != nil {
+		a = p.described.lastRead(action)
+	}
 	if a == nil {
 		return []Problem{Problemf("", "plugin %s has no action `%s`", p.name, plain(cut(action, 64)))}
 	}

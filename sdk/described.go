@@ -191,6 +191,13 @@ func (d *describer) actionOf(p *Plugin, name string, recipe []byte) (*action, er
 	return a, nil
 }
 
+// lastRead is the action that was read last under a name, nil for none.
+func (d *describer) lastRead(name string) *action {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.read[name]
+}
+
 // newAction is an action as it was described, which runs what the author gave.
 func (d *describer) newAction(described *pluginv1.Action) *action {
 	recipe := described.GetRecipe()

@@ -10,8 +10,11 @@ import (
 	"path/filepath"
 	"slices"
 
+	"google.golang.org/grpc"
+
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/sdk/proto/handshake"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
@@ -139,7 +142,7 @@ func (u *unit) demandBatch(ctx context.Context, c *contract, names []string) err
 func (u *unit) askActions(ctx context.Context, c *contract, request *pluginv1.DescribeActionsRequest) (*Description, error) {
 	var response *pluginv1.DescribeActionsResponse
 	err := u.question(ctx, "it did not describe its actions", func(ctx context.Context, p *process) (err error) {
-		response, err = p.rpc.DescribeActions(ctx, request)
+		response, err = p.rpc.DescribeActions(ctx, request, sendSettings())
 		return err
 	})
 	if err != nil {
@@ -235,3 +238,7 @@ func (u *unit) actionPath(name string) string {
 func (p *plugin) actionsPath(exe executable) string {
 	return filepath.Join(p.host.dir, exe.revision()+"."+p.source.Name+actionsSuffix)
 }
+
+// sendSettings lets a question be as large as what a project may tell a plugin: documents
+// of services are larger than other messages.
+func sendSettings() grpc.CallOption { return grpc.MaxCallSendMsgSize(handshake.MaxMessageLimit) }

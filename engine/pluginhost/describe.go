@@ -170,7 +170,7 @@ func (u *unit) askFor(ctx context.Context, request *pluginv1.DescribeRequest) (*
 	request.Host = &pluginv1.Capabilities{Features: handshake.HostFeatures()}
 	var response *pluginv1.DescribeResponse
 	err := u.question(ctx, "it did not describe itself", func(ctx context.Context, p *process) (err error) {
-		response, err = p.rpc.Describe(ctx, request)
+		response, err = p.rpc.Describe(ctx, request, sendSettings())
 		return err
 	})
 	if err != nil {

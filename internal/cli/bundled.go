@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/plugins/exec"
 	"github.com/flowrun/flowrun/plugins/files"
 	"github.com/flowrun/flowrun/plugins/netinfo"
+	"github.com/flowrun/flowrun/plugins/openapi"
 	"github.com/flowrun/flowrun/plugins/tasks"
 	"github.com/flowrun/flowrun/sdk"
 )
@@ -26,6 +27,7 @@ func bundled() map[string]func() *sdk.Plugin {
 		"exec":       exec.New,
 		"files":      files.New,
 		"netinfo":    netinfo.New,
+		"openapi":    openapi.New,
 		"tasks":      tasks.New,
 	}
 }

@@ -35,6 +35,8 @@ type Action struct {
 	Recipe *recipe.Recipe
 	Faults []Fault
 	Pages  *PagingRule // nil = it has none
+
+	document *document
 }
 
 // Files are the contents of the files that the settings name.
@@ -195,7 +197,7 @@ func (s *Service) Action(name string) (*Action, error) {
 	if o == nil {
 		return nil, fmt.Errorf("the document has no operation %q", name)
 	}
-	a := &Action{Operation: o}
+	a := &Action{Operation: o, document: s.document}
 	a.Pages = s.document.paging(o)
 	a.Input = s.document.fittedSchema(toService, func(w *schemas) tree.Object {
 		a.Recipe = &recipe.Recipe{Method: o.Method, Path: o.Path, Key: o.keyHeader()}

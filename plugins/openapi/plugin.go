@@ -1,0 +1,194 @@
+// Package openapi is the plugin of services that have an OpenAPI document, or a
+// description in few lines: each operation of the document is an action, typed by its
+// schemas. What the document says and an action can't express is told when the plugin
+// describes itself.
+//
+// A process that runs a step never reads the document: what it needs is in the recipe of
+// the action (package recipe), which the host keeps with the description.
+package openapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/flowrun/flowrun/plugins/internal/recipe"
+	"github.com/flowrun/flowrun/sdk"
+)
+
+// Version is the version of the plugin.
+const Version = "1.0.0"
+
+// New returns the plugin.
+func New() *sdk.Plugin {
+	return sdk.New("openapi", Version, "Any HTTP service by its OpenAPI document, or by a description of it: each operation is an action.",
+		sdk.Described[Settings, Config]{
+			Describe: describe, Execute: execute,
+			ValidateConfig: func(_ []byte, config Config) []sdk.Problem { return checkConfig(config) },
+		},
+		sdk.CheckConnection(checkConnection),
+		sdk.UsesState(),
+	)
+}
+
+// describe makes the index of what a project tells, and its actions when they are asked
+// for.
+func describe(told sdk.Told[Settings]) (sdk.Manifest, error) {
+	document, ok := told.File("/document")
+	if !ok {
+		return sdk.Manifest{}, sdk.Invalid("/document", "the host hands over no file").WithHint("write the path of the service's document")
+	}
+	files := Files{Document: document.Content}
+	if overlay, ok := told.File("/overlay"); ok {
+		files.Overlay = overlay.Content
+	}
+	service, err := Read(told.Settings, files)
+	if err != nil {
+		return sdk.Manifest{}, refused(err)
+	}
+	return service.manifest()
+}
+
+// refused is the first mistake of the settings, as the host shows it at its place.
+func refused(err error) error {
+	var wrong *ProblemsError
+	if !errors.As(err, &wrong) {
+		return sdk.Invalid("/document", "%v", err)
+	}
+	first := wrong.Problems[0]
+	failure := sdk.Invalid(first.Pointer, "%s", first.Summary)
+	if first.Detail != "" {
+		failure = failure.WithHint("%s", first.Detail)
+	}
+	return failure
+}
+
+// connectionRecipe is what a connection needs of the settings.
+type connectionRecipe struct {
+	Check   *recipe.Recipe `json:"check,omitempty"`
+	Account string         `json:"account,omitempty"`
+}
+
+// manifest is the service as the host is told of it.
+func (s *Service) manifest() (sdk.Manifest, error) {
+	m := sdk.Manifest{Doc: s.Doc, Config: s.ConfigSchema()}
+	for _, name := range s.limitNames() {
+		limit := s.limits[name]
+		part, err := limit.part(name)
+		if err != nil {
+			return m, sdk.Invalid(child("/limits", name), "%v", err)
+		}
+		m.Parts = append(m.Parts, part)
+	}
+	own := connectionRecipe{}
+	if check := s.settings.Check; check != nil {
+		a, err := s.checkAction(check.Operation)
+		if err != nil {
+			return m, err
+		}
+		own = connectionRecipe{Check: a.Recipe, Account: check.Account}
+	}
+	var err error
+	if m.Recipe, err = json.Marshal(own); err != nil {
+		return m, fmt.Errorf("encode the connection's recipe: %w", err)
+	}
+	for _, note := range s.Notes() {
+		m.Warnings = append(m.Warnings, sdk.Warningf("/document", "%s", note))
+	}
+	for _, o := range s.Operations {
+		m.Actions = append(m.Actions, s.entry(o))
+	}
+	m.Action = s.body
+	return m, nil
+}
+
+// checkAction is the action that tries a connection: a read that needs no input.
+func (s *Service) checkAction(pattern string) (*Action, error) {
+	for _, o := range s.Operations {
+		if !o.taken(pattern) {
+			continue
+		}
+		if o.EffectWord() != effectRead {
+			return nil, sdk.Invalid("/check/operation", "%s is no read: a test of a connection must be harmless", o.Name)
+		}
+		return s.Action(o.Name)
+	}
+	problem := s.noOperation("/check/operation", pattern, s.Operations)
+	return nil, sdk.Invalid(problem.Pointer, "%s", problem.Summary).WithHint("%s", problem.Detail)
+}
+
+// entry is an operation as lists show it.
+func (s *Service) entry(o *Operation) sdk.Entry {
+	effects := map[string]sdk.Effect{
+		effectRead: sdk.EffectRead, effectIdempotent: sdk.EffectIdempotent, effectKeyed: sdk.EffectKeyed, effectOnce: sdk.EffectOnce,
+	}
+	entry := sdk.Entry{Name: o.Name, Doc: o.Doc, Effect: effects[o.EffectWord()]}
+	if limits := s.limitsOf(o); len(limits) > 0 {
+		entry.Options = append(entry.Options, sdk.Limits(limits...))
+	}
+	if timeout := durationOf(o.Timeout); timeout > 0 {
+		entry.Options = append(entry.Options, sdk.Timeout(timeout))
+	}
+	if o.Deprecated != "" {
+		entry.Options = append(entry.Options, sdk.Deprecated(o.Deprecated))
+	}
+	if pages := s.document.paging(o); pages != nil {
+		entry.Options = append(entry.Options, sdk.Paged(pages.Input, pages.Items, ""))
+		switch {
+		case pages.Named == "-":
+			entry.Options = append(entry.Options, sdk.ItemsMayRepeat())
+		case pages.Named != "":
+			entry.Options = append(entry.Options, sdk.ItemsNamedBy(pages.Named))
+		}
+	}
+	return entry
+}
+
+// body is the rest of an action.
+func (s *Service) body(name string) (sdk.ActionBody, error) {
+	a, err := s.Action(name)
+	if err != nil {
+		return sdk.ActionBody{}, err
+	}
+	text, err := a.Recipe.Encode()
+	if err != nil {
+		return sdk.ActionBody{}, fmt.Errorf("encode the recipe of %s: %w", name, err)
+	}
+	body := sdk.ActionBody{Input: a.Input, Output: a.Output, Recipe: text}
+	for _, f := range a.Faults {
+		body.Options = append(body.Options, sdk.Fault(f.Code, f.Reason, f.Doc))
+	}
+	return body, nil
+}
+
+// execute makes one call by the recipe of its action.
+func execute(c *sdk.Call[Config], text []byte, input sdk.Value) (sdk.Value, error) {
+	r, err := recipe.Decode(text)
+	if err != nil {
+		return nil, err
+	}
+	return recipe.Do(c, r, with(c), input)
+}
+
+func with(c *sdk.Call[Config]) recipe.With {
+	return recipe.With{Credentials: credentials(c), BaseURL: c.Config.BaseURL, Key: c.Run.IdempotencyKey, Headers: c.Config.Headers}
+}
+
+// checkConnection makes the request that the settings name as harmless.
+func checkConnection(c *sdk.Call[Config]) (string, error) {
+	var own connectionRecipe
+	if text := c.Recipe(); len(text) > 0 {
+		if err := json.Unmarshal(text, &own); err != nil {
+			return "", fmt.Errorf("read the connection's recipe: %w", err)
+		}
+	}
+	if own.Check == nil {
+		c.NotTried("the settings of the plugin name no harmless request: write check: {operation: NAME} there")
+		return "", nil
+	}
+	output, err := recipe.Do(c, own.Check, with(c), sdk.Value("{}"))
+	if err != nil {
+		return "", err
+	}
+	return recipe.Text(output, own.Account), nil
+}
