@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/plugins/analytics"
 	"github.com/flowrun/flowrun/plugins/auth"
 	"github.com/flowrun/flowrun/plugins/dictionary"
+	"github.com/flowrun/flowrun/plugins/http"
 	"github.com/flowrun/flowrun/plugins/netinfo"
 	"github.com/flowrun/flowrun/plugins/tasks"
 	"github.com/flowrun/flowrun/sdk"
@@ -19,7 +20,7 @@ import (
 // again. careless and forgetful are those of the negative controls.
 func served() map[string]func() *sdk.Plugin {
 	return map[string]func() *sdk.Plugin{
-		"analytics": analytics.New, "auth": auth.New, "dictionary": impatient, "netinfo": netinfo.New, "tasks": tasks.New,
+		"analytics": analytics.New, "auth": auth.New, "dictionary": impatient, "http": http.New, "netinfo": netinfo.New, "tasks": tasks.New,
 		"careless": careless, "forgetful": forgetful,
 	}
 }
@@ -30,8 +31,10 @@ func impatient() *sdk.Plugin {
 	return dictionary.NewWith(dictionary.Options{Now: time.Now, Rest: 3 * time.Second})
 }
 
-// products are the names of the five plugins that are shipped.
-func products() []string { return []string{"analytics", "auth", "dictionary", "netinfo", "tasks"} }
+// products are the names of the plugins that are shipped.
+func products() []string {
+	return []string{"analytics", "auth", "dictionary", "http", "netinfo", "tasks"}
+}
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == "plugins" && os.Args[2] == "serve" {

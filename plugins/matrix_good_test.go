@@ -107,10 +107,11 @@ func TestEveryPageIsAskedForAsDocumented(t *testing.T) {
 		"tasks.completed_by_due_date":        {"since": "2026-08-01T00:00:00Z", "until": "2026-11-01T00:00:00Z"},
 		"dictionary.letter":                  {"letter": "s", "per_page": 10},
 		"auth.scim_users_list":               {"count": 10},
+		"http.get":                           {"path": "/things", "query": in{"limit": 10}, "pages": in{"by": "cursor", "items": "/things", "next": "/next", "query": "after"}},
 	}
 	lines := map[string]*line{}
 	var all []*line
-	for _, plugin := range []string{"auth", "dictionary", "tasks"} {
+	for _, plugin := range []string{"auth", "dictionary", "http", "tasks"} {
 		lines[plugin] = newLine(t, plugin, plugin, authsim.Options{})
 		all = append(all, lines[plugin])
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/flowrun/flowrun/plugins/analytics/analyticssim"
 	"github.com/flowrun/flowrun/plugins/auth/authsim"
 	"github.com/flowrun/flowrun/plugins/dictionary/dictionarysim"
+	"github.com/flowrun/flowrun/plugins/http/httpsim"
 	"github.com/flowrun/flowrun/plugins/netinfo/netinfosim"
 	"github.com/flowrun/flowrun/plugins/tasks/taskssim"
 )
@@ -95,6 +96,11 @@ func newLine(t *testing.T, name, plugin string, authOptions authsim.Options) *li
 		sim := dictionarysim.New(dictionarysim.Options{})
 		l.kit = sim.Kit()
 		l.serve(t, sim)
+	case "http":
+		sim := httpsim.New(httpsim.Options{})
+		l.kit = sim.Kit()
+		l.serve(t, sim)
+		l.config["private"] = true
 	case "careless":
 		l.kit = simkit.New(simkit.Options{})
 		l.serve(t, l.kit.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -233,6 +239,8 @@ func goodInput(action string, l *line, flow string) map[string]any {
 		return map[string]any{"flow_id": flow}
 	case "auth.resource_get":
 		return map[string]any{"url": l.url + "/resource/me"}
+	case "http.delete": // with an answer that has a body
+		return map[string]any{"path": "/echo/7", "as": "json"}
 	}
 	return nil
 }

@@ -57,8 +57,9 @@ type core struct {
 	next         string
 	newWatermark []byte
 	newPageNote  []byte
-	notTried     bool   // of CheckConnection
-	testNote     string // why not
+	sensitive    []string // JSON Pointers into the output
+	notTried     bool     // of CheckConnection
+	testNote     string   // why not
 	meta         map[string]json.RawMessage
 }
 
@@ -134,6 +135,14 @@ func (c *Call[C]) Connection() string { return c.core.conn.name }
 // Meta adds a fact about the call for people: expressions cannot read it. The
 // HTTP client adds status, request_id, duration_ms and rate by itself.
 func (c *Call[C]) Meta(key string, value any) { c.core.setMeta(key, value) }
+
+// Sensitive marks parts of the output, by JSON Pointers, that are secrets besides those
+// that its schema says: they are masked everywhere. A pointer at nothing is passed over.
+func (c *Call[C]) Sensitive(pointers ...string) {
+	c.core.mu.Lock()
+	defer c.core.mu.Unlock()
+	c.core.sensitive = append(c.core.sensitive, pointers...)
+}
 
 // State returns the connection's durable state in the host.
 func (c *Call[C]) State() *State { return c.core.state() }

@@ -23,6 +23,7 @@ type connection struct {
 	err      error
 	secrets  []string
 	granted  origins // where its credentials may go
+	reach    *reach  // where its requests may go; nil = anywhere
 	wire     []byte  // the recipe that it was opened with
 	recipe   []byte  // the author's, in it
 }
@@ -71,11 +72,15 @@ func (p *Plugin) openConnection(name, hash string, raw, wire []byte) (*connectio
 		return nil, problems
 	}
 	granted, problems := p.grantedOrigins(config, settings.BaseURL, problems)
+	bounds, wrong := newReach(config, settings.BaseURL)
+	problems = append(problems, wrong...)
+	own := clientCertificate(config)
+	problems = append(problems, own.check()...)
 	if firstError(problems) != nil {
 		return nil, problems
 	}
-	c := &connection{name: name, hash: hash, config: config, settings: settings, secrets: secretValues(shape, raw), granted: granted, wire: wire, recipe: recipe}
-	transport, err := newTransport(settings)
+	c := &connection{name: name, hash: hash, config: config, settings: settings, secrets: secretValues(shape, raw), granted: granted, wire: wire, recipe: recipe, reach: bounds}
+	transport, err := newTransport(settings, own, bounds)
 	if err != nil {
 		c.err = err
 	} else {
@@ -126,7 +131,7 @@ func (c *connection) close() {
 }
 
 func (c *core) httpClient() *HTTPClient {
-	return &HTTPClient{ctx: c.ctx, core: c, settings: c.conn.settings, pool: c.conn.pool, err: c.conn.err, granted: c.conn.granted, prefix: c.plugin.pathPrefix}
+	return &HTTPClient{ctx: c.ctx, core: c, settings: c.conn.settings, pool: c.conn.pool, err: c.conn.err, granted: c.conn.granted, reach: c.conn.reach, prefix: c.plugin.pathPrefix}
 }
 
 // connections are the open connections of a process. Safe for concurrent use.

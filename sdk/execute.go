@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -106,11 +107,38 @@ func (c *core) completed(output any, limit int) *pluginv1.ExecuteEvent {
 	return event
 }
 
+// sensitiveIn are the pointers of Call.Sensitive that point at something of an output.
+func (c *core) sensitiveIn(output []byte) []string {
+	var there []string
+	for _, pointer := range c.sensitive {
+		if pointedAt(output, pointer) != nil {
+			there = append(there, pointer)
+		}
+	}
+	return there
+}
+
+// pointedAt is the value at a JSON Pointer (RFC 6901), nil where there is none.
+func pointedAt(document json.RawMessage, pointer string) json.RawMessage {
+	if pointer == "" {
+		return document
+	}
+	if pointer[0] != '/' {
+		return nil
+	}
+	for _, token := range strings.Split(pointer[1:], "/") {
+		if document = inside(document, strings.NewReplacer("~1", "/", "~0", "~").Replace(token)); document == nil {
+			return nil
+		}
+	}
+	return document
+}
+
 func (c *core) completedPage(encoded json.RawMessage) *pluginv1.Completed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	completed := &pluginv1.Completed{
-		Output:     &pluginv1.Value{Json: encoded, Sensitive: sensitivePointers(c.action.output, encoded)},
+		Output:     &pluginv1.Value{Json: encoded, Sensitive: append(sensitivePointers(c.action.output, encoded), c.sensitiveIn(encoded)...)},
 		NextCursor: c.next,
 		Watermark:  c.newWatermark,
 		PageNote:   c.newPageNote,

@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type HTTPClient struct {
 	prefix   string
 	header   http.Header
 	granted  origins // where credentials may go
+	reach    *reach  // where requests may go; nil = anywhere
 	classify func(*Response) error
 	grant    Grant // where the tokens of its requests come from, nil = there are none
 }
@@ -59,10 +61,16 @@ type Request struct {
 	Body        []byte     // body as it is, when JSON and Form are nil
 	ContentType string     // of Body
 
+	// KeyHeader is the header that carries the idempotency key of a keyed action, for
+	// services that want it elsewhere; "" = Idempotency-Key.
+	KeyHeader string
+
 	Accept   []int                 // statuses besides 2xx that are answers, not failures
 	Classify func(*Response) error // asked before the status; replaces the client's
 	MaxBody  int64                 // bytes, 0 = DefaultMaxBody, at most HardMaxBody
 	Close    bool                  // use a network connection of its own, closed after
+	Stay     bool                  // follow no redirect: the answer is the redirect itself
+	Exact    bool                  // keep a byte order mark at the beginning of the answer's body
 
 	ofToken bool // a request for a token: nothing of the call itself
 }
@@ -157,6 +165,9 @@ func (h *HTTPClient) Do(request *Request) (*Response, error) {
 		return h.doGranted(request)
 	}
 	target, err := h.target(request)
+	if err == nil {
+		err = h.within(target)
+	}
 	if err != nil {
 		notSent := asError(err)
 		notSent.Applied = NotApplied
@@ -202,6 +213,17 @@ func (h *HTTPClient) target(request *Request) (*url.URL, error) {
 		target.RawQuery = strings.TrimPrefix(target.RawQuery+"&"+request.Query.Encode(), "&")
 	}
 	return target, nil
+}
+
+// within refuses a URL that requests of the connection may not go to.
+func (h *HTTPClient) within(target *url.URL) error {
+	refused := h.reach.check(target)
+	if refused == nil {
+		return nil
+	}
+	failure := Errorf(CodeForbidden, "%w", refused).WithHint("%s", refused.hint())
+	failure.Err = refused
+	return failure
 }
 
 // maskQuery makes the values of secret parameters unreadable in everything that
@@ -268,15 +290,17 @@ func (h *HTTPClient) setHeaders(outgoing *http.Request, request *Request, conten
 	if trace := h.core.run.Traceparent; isTraceparent(trace) && header.Get("Traceparent") == "" {
 		header.Set("Traceparent", trace)
 	}
-	key := h.core.run.IdempotencyKey
-	if !isRead(outgoing.Method) && key != "" && !request.ofToken && h.core.keyed() && header.Get("Idempotency-Key") == "" {
-		header.Set("Idempotency-Key", key)
+	key, keyHeader := h.core.run.IdempotencyKey, cmp.Or(request.KeyHeader, "Idempotency-Key")
+	if !isRead(outgoing.Method) && key != "" && !request.ofToken && h.core.keyed() && header.Get(keyHeader) == "" {
+		header.Set(keyHeader, key)
 	}
-	if values, ok := header["Idempotency-Key"]; ok {
-		// net/http sends a request again by itself when it sees this name in its
-		// usual spelling; one Execute is one request
-		delete(header, "Idempotency-Key")
-		header["idempotency-key"] = values
+	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+		if values, ok := header[name]; ok {
+			// net/http sends a request again by itself when it sees one of these names in
+			// its usual spelling; one Execute is one request
+			delete(header, name)
+			header[strings.ToLower(name)] = values
+		}
 	}
 }
 
@@ -301,6 +325,9 @@ func (h *HTTPClient) read(incoming *http.Response, request *Request) (*Response,
 	response := &Response{
 		Status: incoming.StatusCode, Header: incoming.Header, Body: bytes.TrimPrefix(body, byteOrderMark),
 		core: h.core, method: incoming.Request.Method, url: incoming.Request.URL,
+	}
+	if request.Exact {
+		response.Body = body
 	}
 	if int64(len(body)) > limit {
 		response.Body = nil
@@ -352,6 +379,9 @@ func (h *HTTPClient) networkError(request *http.Request, err error, sent bool) *
 		failure.Code, what = ctxErr.Code, ctxErr.Message
 	}
 	failure.Message = request.Method + " " + request.URL.Host + request.URL.EscapedPath() + ": " + what
+	if refused, is := errors.AsType[*ReachError](cause); is {
+		failure.Code, failure.Applied, failure.Hint = CodeForbidden, NotApplied, refused.hint()
+	}
 	if isTLS(cause) {
 		failure.Hint = "check base_url and, for a private certificate authority, ca_file"
 	}

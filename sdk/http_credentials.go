@@ -3,6 +3,7 @@ package sdk
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -83,19 +84,29 @@ func isCredentialHeader(name string) bool {
 func (h *HTTPClient) redirecting(outgoing *http.Request, request *Request) *http.Client {
 	client := *h.pool
 	client.CheckRedirect = h.follow(len(h.header) > 0 || h.credentialOf(outgoing, request, nil) != "")
+	if request.Stay {
+		client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	}
 	return &client
 }
 
 // follow decides about the redirects of one request: reads go on at the same
 // origin and at those that the config grants. Without a credential they also go
-// on at the same host. Everything else is answered with the redirect itself.
+// on at the same host. Where ReachSettings list hosts, they go on there too, and leave
+// the credential behind. Everything else is answered with the redirect itself.
 func (h *HTTPClient) follow(carries bool) func(next *http.Request, via []*http.Request) error {
 	return func(next *http.Request, via []*http.Request) error {
 		first := via[0]
-		if !isRead(first.Method) || len(via) > maxRedirects || !h.mayFollow(first.URL, next.URL, carries) {
+		if !isRead(first.Method) || len(via) > maxRedirects || h.reach.check(next.URL) != nil {
 			return http.ErrUseLastResponse
 		}
 		next.Header.Del("Referer") // would carry the query of the first URL
+		if h.reach != nil && !h.granted.has(next.URL) {
+			return h.leaveBehind(next)
+		}
+		if !h.mayFollow(first.URL, next.URL, carries) {
+			return http.ErrUseLastResponse
+		}
 		for name, values := range first.Header {
 			if isCredentialHeader(name) {
 				next.Header[name] = values // net/http drops some of them at another host
@@ -103,6 +114,22 @@ func (h *HTTPClient) follow(carries bool) func(next *http.Request, via []*http.R
 		}
 		return nil
 	}
+}
+
+// leaveBehind takes from a redirected request all that belongs to the origins of the
+// connection. One that would still carry a credential is not followed.
+func (h *HTTPClient) leaveBehind(next *http.Request) error {
+	mask := h.core.credentials.now()
+	for name, values := range next.Header {
+		_, own := h.header[name]
+		if own || isCredentialHeader(name) || slices.ContainsFunc(values, func(value string) bool { return mask.text(value) != value }) {
+			next.Header.Del(name)
+		}
+	}
+	if text := next.URL.String(); mask.text(text) != text {
+		return http.ErrUseLastResponse
+	}
+	return nil
 }
 
 func (h *HTTPClient) mayFollow(first, next *url.URL, carries bool) bool {

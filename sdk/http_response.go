@@ -21,6 +21,19 @@ type Response struct {
 	url    *url.URL
 }
 
+// URL is where the answer came from, after redirects, as messages show it: without user
+// and fragment, and without the values of parameters that may be secret.
+func (r *Response) URL() string {
+	if r.url == nil {
+		return ""
+	}
+	shown := redactURL(r.url)
+	if r.core != nil {
+		shown = r.core.masks.now().text(shown)
+	}
+	return shown
+}
+
 func (r *Response) kindOfBody() string {
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {

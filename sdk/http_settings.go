@@ -92,8 +92,9 @@ func checkSettings(s HTTPSettings) []Problem {
 	return problems
 }
 
-// newTransport makes the connection's own pool. It keeps no cookies.
-func newTransport(s HTTPSettings) (*http.Transport, error) {
+// newTransport makes the connection's own pool. It keeps no cookies. r bounds where it
+// connects to, nil = anywhere.
+func newTransport(s HTTPSettings, own ClientCertificate, r *reach) (*http.Transport, error) {
 	proxy, err := proxyFunc(s.Proxy)
 	if err != nil {
 		return nil, err
@@ -102,17 +103,23 @@ func newTransport(s HTTPSettings) (*http.Transport, error) {
 	if err != nil {
 		return nil, err
 	}
+	certificates, err := own.load()
+	if err != nil {
+		return nil, err
+	}
 	dialer := &net.Dialer{Timeout: dialTimeout}
-	return &http.Transport{
+	transport := &http.Transport{
 		Proxy:                  proxy,
 		DialContext:            dialer.DialContext,
-		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		TLSClientConfig:        &tls.Config{RootCAs: roots, Certificates: certificates, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    dialTimeout,
 		ForceAttemptHTTP2:      true,
 		MaxIdleConnsPerHost:    16,
 		IdleConnTimeout:        idleTimeout,
 		MaxResponseHeaderBytes: maxHeaderBytes,
-	}, nil
+	}
+	r.bound(transport, dialer)
+	return transport, nil
 }
 
 func proxyFunc(text string) (func(*http.Request) (*url.URL, error), error) {
@@ -138,10 +145,7 @@ func trustedRoots(file string) (*x509.CertPool, error) {
 	}
 	pem, err := os.ReadFile(file)
 	if err != nil {
-		if path, ok := errors.AsType[*fs.PathError](err); ok {
-			err = path.Err
-		}
-		return nil, fmt.Errorf("%s can't be read: %w", file, err)
+		return nil, fmt.Errorf("%s can't be read: %w", file, pathless(err))
 	}
 	roots, err := x509.SystemCertPool()
 	if err != nil {
@@ -151,4 +155,12 @@ func trustedRoots(file string) (*x509.CertPool, error) {
 		return nil, fmt.Errorf("%s holds no PEM certificate", file)
 	}
 	return roots, nil
+}
+
+// pathless takes the path out of an error that says it once more.
+func pathless(err error) error {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		return path.Err
+	}
+	return err
 }

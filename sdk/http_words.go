@@ -32,6 +32,9 @@ func networkWords(err error) string {
 	if errors.Is(err, io.EOF) {
 		return "the connection ended before an answer"
 	}
+	if refused, is := errors.AsType[*ReachError](err); is {
+		return refused.Error()
+	}
 	if words := connectionWords(err); words != "" {
 		return words
 	}

@@ -23,6 +23,10 @@ func (field byLink) next(page *readPage) (string, error) {
 	return NextLink(page.response, link)
 }
 
+// LinkTo is the target of a relation, such as "next", in the Link headers of an answer
+// (RFC 8288), as it is written there: "" for none. NextLink makes it one to follow.
+func LinkTo(r *Response, relation string) string { return linkTo(r.Header.Values("Link"), relation) }
+
 // NextLink makes a link of an answer absolute: "" stays "". It must lead to the
 // origin (scheme, host and port) that the answer came from, for the connection's
 // credential goes where it leads; another one is CodeUnexpectedResponse.

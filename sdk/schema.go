@@ -17,6 +17,8 @@ type schema struct {
 	additional *schema // type of other names; nil = any
 	closed     bool    // no other names
 	items      *schema
+	anyOf      []*schema // one of them fits; only where a Schema is read
+	allOf      []*schema // all of them fit; only where a Schema is read
 }
 
 type property struct {
@@ -118,7 +120,8 @@ func (s *schema) hasSecrets() bool {
 	if s.Secret || s.items.hasSecrets() || s.additional.hasSecrets() {
 		return true
 	}
-	return slices.ContainsFunc(s.properties, func(p property) bool { return p.schema.hasSecrets() })
+	return slices.ContainsFunc(s.properties, func(p property) bool { return p.schema.hasSecrets() }) ||
+		slices.ContainsFunc(slices.Concat(s.anyOf, s.allOf), (*schema).hasSecrets)
 }
 
 // secretsIn calls found for every value that stands at a secret field of a document.
@@ -139,6 +142,9 @@ func (s *schema) walkSecrets(v any, pointer string, found func(pointer string, v
 	if s.Secret {
 		found(pointer, v)
 		return
+	}
+	for _, part := range slices.Concat(s.anyOf, s.allOf) {
+		part.walkSecrets(v, pointer, found)
 	}
 	switch typed := v.(type) {
 	case []any:

@@ -31,6 +31,10 @@ type schemaText struct {
 	Required   []string        `json:"required,omitempty"`
 	Additional json.RawMessage `json:"additionalProperties,omitempty"`
 
+	AnyOf []json.RawMessage `json:"anyOf,omitempty"` // only read, of a Schema
+	OneOf []json.RawMessage `json:"oneOf,omitempty"` // only read, of a Schema
+	AllOf []json.RawMessage `json:"allOf,omitempty"` // only read, of a Schema
+
 	Const    json.RawMessage `json:"const,omitempty"`    // only read: an Enum of one
 	Nullable bool            `json:"nullable,omitempty"` // only read: the type null besides
 	Ref      string          `json:"$ref,omitempty"`     // only read: what it points at

@@ -49,6 +49,9 @@ func (r *schemaReader) read(raw json.RawMessage) (*schema, error) {
 	if err := s.parseType(text); err != nil {
 		return nil, err
 	}
+	if err := r.readChoices(s, text); err != nil {
+		return nil, err
+	}
 	return s, r.members(s, text)
 }
 

@@ -16,7 +16,8 @@ func ParseSchema(document Value) (*Schema, error) {
 	if !json.Valid(document) {
 		return nil, fmt.Errorf("the schema is no JSON")
 	}
-	s, err := parseSchema(document)
+	r := schemaReader{root: document, known: map[string]followed{}, open: map[string]bool{}, choices: true}
+	s, err := r.read(document)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func (s *schema) complete(v any) (completed any, changed bool) {
 // Takes reports whether the schema takes values of a type of JSON: "string", "integer",
 // "number", "boolean", "array", "object", "null". One without a type takes all.
 func (s *Schema) Takes(jsonType string) bool {
-	return s.schema.takes(jsonType) || jsonType == "integer" && s.schema.takes("number")
+	return s.schema.takesOf(jsonType) || jsonType == "integer" && s.schema.takesOf("number")
 }
 
 // Names returns the names of the schema's properties, in its order.

@@ -20,6 +20,8 @@ type schemaReader struct {
 	open  map[string]bool // references that are being followed
 	cuts  int             // references that met themselves
 	made  int             // types, those that a known reference stands for too
+
+	choices bool // read anyOf, oneOf and allOf
 }
 
 // followed is what a reference points at.

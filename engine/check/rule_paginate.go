@@ -32,6 +32,11 @@ func (c *checker) paginate(s *step, output *schema.Type) *schema.Type {
 	item, ok := itemType(output, paging.ItemsField)
 	if !ok {
 		pair, _ := s.src.Node.Pair("paginate")
+		if _, declared := itemType(s.action.output, paging.ItemsField); declared {
+			c.errorAt(pair.Key.Pos, CodeNotForAction, "`%s` gives no pages with this input", s.src.Uses.Text).Hint =
+				diag.Sayf("an input says what a page is: see %s", diag.Command{"explain", s.src.Uses.Text})
+			return output
+		}
 		c.errorAt(pair.Key.Pos, CodeNotForAction, "which list of `%s` a page consists of is not known", s.src.Uses.Text).Hint =
 			diag.Say("the plugin must say which field holds the items")
 		return output

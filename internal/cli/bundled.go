@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/plugins/dictionary"
 	"github.com/flowrun/flowrun/plugins/exec"
 	"github.com/flowrun/flowrun/plugins/files"
+	"github.com/flowrun/flowrun/plugins/http"
 	"github.com/flowrun/flowrun/plugins/netinfo"
 	"github.com/flowrun/flowrun/plugins/openapi"
 	"github.com/flowrun/flowrun/plugins/tasks"
@@ -26,6 +27,7 @@ func bundled() map[string]func() *sdk.Plugin {
 		"dictionary": dictionary.New,
 		"exec":       exec.New,
 		"files":      files.New,
+		"http":       http.New,
 		"netinfo":    netinfo.New,
 		"openapi":    openapi.New,
 		"tasks":      tasks.New,

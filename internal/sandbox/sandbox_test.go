@@ -52,7 +52,7 @@ func ask(t *testing.T, s *Sandbox, plugin, path string) string {
 
 func TestEveryServiceRunsOnLoopback(t *testing.T) {
 	running := start(t)
-	if got := strings.Join(running.Names(), " "); got != "analytics auth dictionary netinfo tasks" {
+	if got := strings.Join(running.Names(), " "); got != "analytics auth dictionary http netinfo tasks" {
 		t.Errorf("services of %s", got)
 	}
 	for _, service := range running.Services() {

@@ -6,6 +6,7 @@ import (
 	"github.com/flowrun/flowrun/plugins/analytics/analyticssim"
 	"github.com/flowrun/flowrun/plugins/auth/authsim"
 	"github.com/flowrun/flowrun/plugins/dictionary/dictionarysim"
+	"github.com/flowrun/flowrun/plugins/http/httpsim"
 	"github.com/flowrun/flowrun/plugins/netinfo/netinfosim"
 	"github.com/flowrun/flowrun/plugins/tasks/taskssim"
 )
@@ -35,6 +36,11 @@ func simulators(o Options, login *authsim.Sim) []simulator {
 			plugin:  "dictionary",
 			handler: dictionarysim.New(dictionarysim.Options{Requests: rateRequests, Window: o.Window, Now: o.Now}),
 			config:  baseURL,
+		},
+		{
+			plugin:  "http",
+			handler: httpsim.New(httpsim.Options{Requests: rateRequests, Window: o.Window, Now: o.Now}),
+			config:  anyService,
 		},
 		{
 			plugin:  "netinfo",
@@ -71,6 +77,12 @@ func authConfig(at place) map[string]any {
 }
 
 func baseURL(at place) map[string]any { return map[string]any{"base_url": at.url} }
+
+// anyService leads to the simulator of services of which nothing is known: it answers by
+// what a request says of its answer, and stands for every host that a workflow names.
+func anyService(at place) map[string]any {
+	return map[string]any{"base_url": at.url, "private": true, "simulated": true}
+}
 
 func withToken(token string) func(place) map[string]any {
 	return func(at place) map[string]any { return map[string]any{"base_url": at.url, "token": token} }
