@@ -22,7 +22,7 @@ const maxAnswerHeader = 48 << 10
 func (t target) build(c *sdk.Call[Config]) (*sdk.Request, error) {
 	request := &sdk.Request{Query: parameters(t.Query, t.Lists), Header: http.Header{}, URL: t.URL, Stay: !t.Redirects}
 	if t.URL == "" {
-		path, err := t.path(c.Config.Params)
+		path, err := t.path(c.Config)
 		if err != nil {
 			return nil, err
 		}
@@ -51,11 +51,14 @@ func (t target) build(c *sdk.Call[Config]) (*sdk.Request, error) {
 
 // path is the path with its placeholders filled in: by params of the step, its secret
 // ones, and those of the connection.
-func (t target) path(ofConnection map[string]string) (string, error) {
-	values := maps.Clone(ofConnection)
-	if values == nil {
-		values = map[string]string{}
+func (t target) path(of Config) (string, error) {
+	values := map[string]string{}
+	if of.Simulated { // the declared connection may have them
+		for _, name := range namesIn(t.Path) {
+			values[name] = "simulated"
+		}
 	}
+	maps.Copy(values, of.Params)
 	maps.Copy(values, texts(t.Params))
 	maps.Copy(values, t.Secrets.Params)
 	filled, err := fill(t.Path, values, func(name string) string {

@@ -264,3 +264,24 @@ func TestSecretsAreMasked(t *testing.T) {
 		}
 	}
 }
+
+// A simulator stands for every host, and for the params of the connection that it stands
+// in for.
+func TestSimulatedConnections(t *testing.T) {
+	s := serve(t, says(200, "application/json", `{}`))
+	p := open(t, s, in{"simulated": true})
+	for want, input := range map[string]in{
+		"/bot/simulated/send": {"path": "/bot/{token}/send"},
+		"/v1/things?a=1&b=2":  {"url": "https://api.example.com/v1/things?a=1", "query": in{"b": 2}},
+		"/":                   {"url": "https://api.example.com/"},
+	} {
+		outputOfCall(t, p.Call("get", input))
+		if sent, _ := s.last(t); sent.URL.RequestURI() != want || sent.Header.Get("Flowrun-Answer") == "" {
+			t.Errorf("sent %s %v, want %s", sent.URL.RequestURI(), sent.Header, want)
+		}
+	}
+	outputOfCall(t, open(t, s, nil).Call("get", in{"path": "/a"}))
+	if sent, _ := s.last(t); sent.Header.Get("Flowrun-Answer") != "" {
+		t.Error("a real service is told how its answer will be read")
+	}
+}
