@@ -319,6 +319,7 @@ func (v *valuer) object(node *spec.Node, t *schema.Type, pointer string, in bool
 		v.problem(pair.Key.Pos, CodeForgedSecret, "a secret reference can't be written out").Hint = diag.Say("write ${{ secrets.NAME }}")
 		return anyValue()
 	}
+	t = tagged(node, t)
 	in = in || t != nil && t.Secret
 	var bindings []plan.Binding
 	var parts []plan.Value
@@ -340,8 +341,27 @@ func (v *valuer) object(node *spec.Node, t *schema.Type, pointer string, in bool
 		}
 	}
 	v.missing(node, t)
-	out := value{plan: plan.Value{Kind: plan.ValueObject, Object: bindings}, json: encode(messages), typ: schema.ObjectOf(fields...)}
-	return folded(out, parts)
+	out := folded(value{plan: plan.Value{Kind: plan.ValueObject, Object: bindings}, json: encode(messages), typ: schema.ObjectOf(fields...)}, parts)
+	if t != nil && t.Variants != nil && out.plan.Kind == plan.ValueLiteral && !v.bad {
+		if err := t.Check(out.json); err != nil {
+			v.mismatch(node, CodeLiteral, err)
+		}
+	}
+	return out
+}
+
+// tagged leaves those of the objects that may stand here which have the texts that are
+// written out.
+func tagged(node *spec.Node, t *schema.Type) *schema.Type {
+	if t == nil || t.Variants == nil {
+		return t
+	}
+	for _, pair := range node.Pairs {
+		if pair.Value.Kind == spec.Scalar && !strings.Contains(pair.Value.Text, "${{") {
+			t = t.Tagged(pair.Key.Text, []string{pair.Value.Text}, true)
+		}
+	}
+	return t
 }
 
 // fieldType is the type of a name in an object; false when it has no such name,

@@ -107,6 +107,11 @@ func assumeBuiltin(n *ast.BuiltinNode, truth bool, scope *Scope) *Scope {
 }
 
 func assumeIn(n *ast.BinaryNode, truth bool, scope *Scope) *Scope {
+	if array, ok := n.Right.(*ast.ArrayNode); ok {
+		if texts, ok := textsOf(array); ok {
+			scope = assumeTexts(n.Left, texts, truth, scope)
+		}
+	}
 	if !truth {
 		return scope
 	}
@@ -124,6 +129,9 @@ func assumeIn(n *ast.BinaryNode, truth bool, scope *Scope) *Scope {
 func assumeEqual(left, right ast.Node, equal bool, scope *Scope) *Scope {
 	if isNil(left) || isLiteral(left) {
 		left, right = right, left
+	}
+	if text, ok := right.(*ast.StringNode); ok {
+		scope = assumeTexts(left, []string{text.Value}, equal, scope)
 	}
 	if !(isNil(right) && !equal || isLiteral(right) && equal) {
 		return scope
@@ -219,17 +227,20 @@ func narrowedElement(condition ast.Node, scope *Scope, elem *schema.Type) *schem
 	after := assume(condition, true, scope)
 	for ; after != scope; after = after.parent {
 		parts := strings.Split(after.path, "\x00")
-		if parts[0] == "#" && after.narrow == nil {
-			elem = narrowedPart(elem, parts[1:], after.least)
+		if parts[0] == "#" {
+			elem = narrowedPart(elem, parts[1:], after)
 		}
 	}
 	return elem
 }
 
-func narrowedPart(t *schema.Type, path []string, least int) *schema.Type {
+func narrowedPart(t *schema.Type, path []string, fact *Scope) *schema.Type {
 	if len(path) == 0 {
-		if t = schema.NonNull(t); t.Kind == schema.List && least > 0 {
-			return schema.AtLeast(t, least)
+		if fact.narrow != nil {
+			return fact.narrow
+		}
+		if t = schema.NonNull(t); t.Kind == schema.List && fact.least > 0 {
+			return schema.AtLeast(t, fact.least)
 		}
 		return t
 	}
@@ -240,5 +251,5 @@ func narrowedPart(t *schema.Type, path []string, least int) *schema.Type {
 	if !ok {
 		return t
 	}
-	return t.WithField(schema.Required(path[0], narrowedPart(field, path[1:], least)))
+	return t.WithField(schema.Required(path[0], narrowedPart(field, path[1:], fact)))
 }

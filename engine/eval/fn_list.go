@@ -205,7 +205,7 @@ func (m *machine) identity(v any) (string, error) {
 		v = int(f)
 	}
 	encoded, err := m.encoded(v)
-	return kindName(v) + encoded, err
+	return typeWord(schema.KindOf(v)) + encoded, err
 }
 
 // encoded is a value as JSON, within what an expression may make.

@@ -51,6 +51,12 @@ func objectFunctions() []*function {
 				return m.lookUp(args[0], args[1].(string))
 			},
 		},
+		{
+			signature: "kindOf(x: any): text", doc: "What kind of value it is: text, integer, number, boolean, time, duration, list, object or null. A condition on it tells values of several kinds apart.",
+			example: `kindOf(inputs.x) == "text"`,
+			result:  func(c *call) *schema.Type { return kindOfType(c.types[0]) },
+			run:     func(_ *machine, args []any) (any, error) { return kindWord(schema.KindOf(args[0])), nil },
+		},
 	}
 }
 

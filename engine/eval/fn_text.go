@@ -15,7 +15,7 @@ func textFunctions() []*function {
 		},
 		{
 			signature: "type(x: any): text", doc: "The name of a value's kind: nil, bool, int, float, string, array, map, time.Time or time.Duration.", example: "type(1.5)",
-			run: func(_ *machine, args []any) (any, error) { return kindName(args[0]), nil },
+			run: func(_ *machine, args []any) (any, error) { return typeWord(schema.KindOf(args[0])), nil },
 		},
 		{
 			converts:  true,
@@ -171,8 +171,9 @@ func (m *machine) length(v any) (any, error) {
 	return nil, failf("len expects text, list or object, got %s", article(v))
 }
 
-func kindName(v any) string {
-	switch schema.KindOf(v) {
+// typeWord is what expr calls a kind.
+func typeWord(kind schema.Kind) string {
+	switch kind {
 	case schema.Null:
 		return "nil"
 	case schema.Bool:

@@ -333,7 +333,7 @@ func (c *checker) weight(t *schema.Type) int {
 		return w
 	}
 	w := 1 + c.weight(t.Elem) + c.weight(t.Additional)
-	for _, one := range slices.Concat(t.Alternatives, t.Tuple) {
+	for _, one := range slices.Concat(t.Alternatives, t.Tuple, t.Variants) {
 		w += c.weight(one)
 	}
 	for _, field := range t.Fields {

@@ -134,7 +134,7 @@ func smaller[T int | float64](a, b *T) *T {
 
 // narrowFields makes an object of the fields of both; others are those that both take.
 func (t *Type) narrowFields(a, b *Type) {
-	t.Fields, t.index = nil, nil
+	t.Fields, t.index, t.Variants = nil, nil, variantsOfBoth(a, b)
 	for _, field := range a.Fields {
 		if i := b.fieldIndex(field.Name); i >= 0 {
 			field.Type = both(field.Type, b.Fields[i].Type)

@@ -153,7 +153,7 @@ func (t *Type) Field(name string) (*Type, bool) {
 // name, or as one more.
 func (t *Type) WithField(field Field) *Type {
 	wide := *t
-	wide.Fields = slices.Clone(t.Fields)
+	wide.Fields, wide.Variants = slices.Clone(t.Fields), nil
 	if i := t.fieldIndex(field.Name); i >= 0 {
 		wide.Fields[i] = field
 	} else {
@@ -187,6 +187,10 @@ func (t *Type) WithoutSecrets() *Type {
 	for i := range clear.Fields {
 		clear.Fields[i].Type = clear.Fields[i].Type.WithoutSecrets()
 	}
+	clear.Variants = slices.Clone(t.Variants)
+	for i, one := range clear.Variants {
+		clear.Variants[i] = one.WithoutSecrets()
+	}
 	return &clear
 }
 
@@ -211,6 +215,7 @@ func (t *Type) Equal(other *Type) bool {
 		t.Pattern == other.Pattern && bytes.Equal(t.Default, other.Default) && reflect.DeepEqual(t.Enum, other.Enum) &&
 		samePointed(t.Min, other.Min) && samePointed(t.Max, other.Max) &&
 		samePointed(t.MinLength, other.MinLength) && samePointed(t.MaxLength, other.MaxLength)
+	same = same && slices.EqualFunc(t.Variants, other.Variants, (*Type).Equal)
 	same = same && slices.EqualFunc(t.Alternatives, other.Alternatives, (*Type).Equal) && slices.EqualFunc(t.Tuple, other.Tuple, (*Type).Equal)
 	return same && t.Elem.Equal(other.Elem) && t.Additional.Equal(other.Additional) &&
 		slices.EqualFunc(t.Fields, other.Fields, func(a, b Field) bool {

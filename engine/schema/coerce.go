@@ -287,6 +287,13 @@ func (c *coercion) list(t *Type, list []any) (any, bool, error) {
 }
 
 func (c *coercion) object(t *Type, object map[string]any) (any, bool, error) {
+	if t.Variants != nil {
+		return c.variant(t, object)
+	}
+	return c.fields(t, object)
+}
+
+func (c *coercion) fields(t *Type, object map[string]any) (any, bool, error) {
 	depth := len(c.path)
 	for _, field := range t.Fields {
 		if _, there := object[field.Name]; !there && field.Required {

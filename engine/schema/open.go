@@ -34,7 +34,7 @@ func (t *Type) Exact() *Type {
 	exact := *t
 	exact.Open = false
 	exact.Elem, exact.Additional = t.Elem.Exact(), t.Additional.Exact()
-	exact.Tuple, exact.Alternatives = exactAll(t.Tuple), exactAll(t.Alternatives)
+	exact.Tuple, exact.Alternatives, exact.Variants = exactAll(t.Tuple), exactAll(t.Alternatives), exactAll(t.Variants)
 	exact.Fields = make([]Field, len(t.Fields))
 	for i, field := range t.Fields {
 		field.Type = field.Type.Exact()

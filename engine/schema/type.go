@@ -59,6 +59,11 @@ type Type struct {
 	// is known of it. None of them is Any, null or nullable.
 	Alternatives []*Type
 
+	// Variants, of Object, are the objects of which a value has one whole, as anyOf and
+	// oneOf list them, and by the first of which that takes it it is decoded; Fields and the
+	// rest are what they have in common. nil = it is one.
+	Variants []*Type
+
 	compiled *regexp.Regexp // of Pattern; nil = not compiled yet
 	index    map[string]int // of Fields, when there are many
 }

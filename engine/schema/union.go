@@ -117,7 +117,7 @@ func (r *reader) readUnion(word string, raw json.RawMessage) (*Type, error) {
 		}
 		union = Join(union, one)
 	}
-	if nullable && union.Known() {
+	if union = union.withVariants(all); nullable && union.Known() {
 		return Nullable(union), nil
 	}
 	return union, nil
