@@ -1597,13 +1597,13 @@ func (x *Diagnostic) GetPointer() string {
 
 type ValidateRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Action        string                 `protobuf:"bytes,1,opt,name=action,proto3" json:"action,omitempty"`                                     // its name
-	Input         *Value                 `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`                                       // what is known of the input
-	Unknown       []string               `protobuf:"bytes,3,rep,name=unknown,proto3" json:"unknown,omitempty"`                                   // JSON Pointers of parts that are expressions still
-	Connection    string                 `protobuf:"bytes,20,opt,name=connection,proto3" json:"connection,omitempty"`                            // what the call will name it by, for messages; it need not be open. "" = it is not known yet
-	Config        *Value                 `protobuf:"bytes,21,opt,name=config,proto3" json:"config,omitempty"`                                    // of that connection, without its secrets; absent = not known, or the plugin lacks `validate_config`
-	ConfigUnknown []string               `protobuf:"bytes,22,rep,name=config_unknown,json=configUnknown,proto3" json:"config_unknown,omitempty"` // JSON Pointers of the secrets that were left out of config
-	Recipe        []byte                 `protobuf:"bytes,23,opt,name=recipe,proto3" json:"recipe,omitempty"`                                    // Action.recipe
+	Action        string                 `protobuf:"bytes,1,opt,name=action,proto3" json:"action,omitempty"`                                    // its name
+	Input         *Value                 `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`                                      // what is known of the input
+	Unknown       []string               `protobuf:"bytes,3,rep,name=unknown,proto3" json:"unknown,omitempty"`                                  // JSON Pointers of parts that are expressions still
+	Connection    string                 `protobuf:"bytes,4,opt,name=connection,proto3" json:"connection,omitempty"`                            // what the call will name it by, for messages; it need not be open. "" = it is not known yet
+	Config        *Value                 `protobuf:"bytes,5,opt,name=config,proto3" json:"config,omitempty"`                                    // of that connection, without its secrets; absent = not known, or the plugin lacks `validate_config`
+	ConfigUnknown []string               `protobuf:"bytes,6,rep,name=config_unknown,json=configUnknown,proto3" json:"config_unknown,omitempty"` // JSON Pointers of the secrets that were left out of config
+	Recipe        []byte                 `protobuf:"bytes,7,opt,name=recipe,proto3" json:"recipe,omitempty"`                                    // Action.recipe
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3768,17 +3768,17 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\bSeverity\x12\x18\n" +
 	"\x14SEVERITY_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSEVERITY_ERROR\x10\x01\x12\x14\n" +
-	"\x10SEVERITY_WARNING\x10\x02\"\x8a\x02\n" +
+	"\x10SEVERITY_WARNING\x10\x02\"\x84\x02\n" +
 	"\x0fValidateRequest\x12\x16\n" +
 	"\x06action\x18\x01 \x01(\tR\x06action\x12.\n" +
 	"\x05input\x18\x02 \x01(\v2\x18.flowrun.plugin.v1.ValueR\x05input\x12\x18\n" +
 	"\aunknown\x18\x03 \x03(\tR\aunknown\x12\x1e\n" +
 	"\n" +
-	"connection\x18\x14 \x01(\tR\n" +
+	"connection\x18\x04 \x01(\tR\n" +
 	"connection\x120\n" +
-	"\x06config\x18\x15 \x01(\v2\x18.flowrun.plugin.v1.ValueR\x06config\x12%\n" +
-	"\x0econfig_unknown\x18\x16 \x03(\tR\rconfigUnknown\x12\x16\n" +
-	"\x06recipe\x18\x17 \x01(\fR\x06recipeJ\x04\b\x04\x10\x14\"x\n" +
+	"\x06config\x18\x05 \x01(\v2\x18.flowrun.plugin.v1.ValueR\x06config\x12%\n" +
+	"\x0econfig_unknown\x18\x06 \x03(\tR\rconfigUnknown\x12\x16\n" +
+	"\x06recipe\x18\a \x01(\fR\x06recipe\"x\n" +
 	"\x10ValidateResponse\x12?\n" +
 	"\vdiagnostics\x18\x01 \x03(\v2\x1d.flowrun.plugin.v1.DiagnosticR\vdiagnostics\x12#\n" +
 	"\routput_schema\x18\x02 \x01(\fR\foutputSchema\"\x9b\x01\n" +
