@@ -1293,9 +1293,12 @@ type PlanRequest struct {
 
 // PluginInfo PluginInfo describes one plugin for lists.
 type PluginInfo struct {
-	Actions int64   `json:"actions"`
-	Digest  *string `json:"digest,omitempty"`
-	Doc     *string `json:"doc,omitempty"`
+	Actions int64 `json:"actions"`
+
+	// Bare Bare says that it has no actions before a project tells it which (`with`).
+	Bare   *bool   `json:"bare,omitempty"`
+	Digest *string `json:"digest,omitempty"`
+	Doc    *string `json:"doc,omitempty"`
 
 	// Error why it can't be described
 	Error *string `json:"error,omitempty"`
