@@ -41,7 +41,8 @@ type Described[S, C any] struct {
 	// into the settings (Error.Pointer) is shown at that place of flowrun.yaml.
 	Describe func(told Told[S]) (Manifest, error)
 	// Execute makes one call of an action. The input fits the action's schema, and has
-	// its defaults; what it gives must fit the output's.
+	// its defaults; what it gives is held against the output's: a misfit is
+	// CodeUnexpectedResponse.
 	Execute func(c *Call[C], recipe []byte, input Value) (Value, error)
 	// Validate is ValidateWith and NarrowWith for every action; nil = schemas say all.
 	Validate func(recipe []byte, input Value, unknown []string) (problems []Problem, narrowed Value)
@@ -191,6 +192,28 @@ func (d *describer) actionOf(p *Plugin, name string, recipe []byte) (*action, er
 	return a, nil
 }
 
+// misfit is the failure of a call whose output is not what the action describes: the author
+// passes on what a service says, and the schema is all that is known of it.
+func (a *action) misfit(output Value) error {
+	refused := &Error{Code: CodeUnexpectedResponse, Applied: AppliedFully}
+	if a.effect == pluginv1.Effect_EFFECT_READ {
+		refused.Applied = NotApplied
+	}
+	document, err := decodeTree(output)
+	if err != nil {
+		refused.Message = "the answer is no JSON: " + plain(cut(err.Error(), 200))
+		return refused
+	}
+	c := checker{}
+	c.value(wholeNumbers(document), a.output, "")
+	if wrong := firstError(c.problems); wrong != nil {
+		refused.Message = "the answer does not fit the output that " + a.name + " describes: " + wrong.Message
+		refused.Details = map[string]any{"output_pointer": wrong.Pointer}
+		return refused
+	}
+	return nil
+}
+
 // lastRead is the action that was read last under a name, nil for none.
 func (d *describer) lastRead(name string) *action {
 	d.mu.Lock()
@@ -207,7 +230,13 @@ func (d *describer) newAction(described *pluginv1.Action) *action {
 		rawInput: described.GetInputSchema(), rawOutput: described.GetOutputSchema(),
 		limiters: described.GetLimiters(), paging: described.GetPaging(), rng: described.GetRange(), incremental: described.GetIncremental(),
 		timeout: described.GetDefaultTimeout().AsDuration(), deprecated: described.GetDeprecated(),
-		run: func(c *core, config, input any) (any, error) { return d.run(c, config, recipe, *input.(*Value)) },
+	}
+	a.run = func(c *core, config, input any) (any, error) {
+		output, err := d.run(c, config, recipe, *input.(*Value))
+		if !failed(err) {
+			err = a.misfit(*output.(*Value))
+		}
+		return output, err
 	}
 	if d.validate != nil {
 		a.validators = append(a.validators, func(input any, unknown []string) []Problem {

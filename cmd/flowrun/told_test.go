@@ -212,3 +212,91 @@ func TestIssue16_1_AChangedDocumentIsANewRevision(t *testing.T) {
 		t.Errorf("the run that was accepted before gives %+v", out.Outputs)
 	}
 }
+
+// TestIssue16_1_TheExampleKeepsItsPromises judges the example by the kit, told what its
+// kit.yaml says.
+func TestIssue16_1_TheExampleKeepsItsPromises(t *testing.T) {
+	t.Parallel()
+	r := newTold(t)
+	folder, err := filepath.Abs("../../examples/plugins/endpoints")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := r.flowrun(0, "plugins", "test", "./endpoints", "--config", filepath.Join(folder, "kit.yaml"))
+	for _, id := range []string{"settings.schema", "settings.name", "settings.refuses", "settings.recipes", "index.whole", "index.alone", "start.host", "execute.completes"} {
+		if !strings.Contains(out, id) {
+			continue // a case of another name
+		}
+		for line := range strings.Lines(out) {
+			if strings.Contains(line, id) && !strings.HasPrefix(strings.TrimSpace(line), "ok") {
+				t.Errorf("%s", line)
+			}
+		}
+	}
+	if !strings.Contains(out, "settings.recipes") {
+		t.Errorf("the report has no case of settings:\n%s", out)
+	}
+	copyOf, err := os.ReadFile(filepath.Join(folder, "orders.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := os.ReadFile(filepath.Join(folder, "crm.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, r.dir, "orders.yaml", string(copyOf))
+	write(t, r.dir, "crm.json", string(document))
+	r.flowrun(0, "validate", "--strict", "orders.yaml")
+}
+
+func TestIssue16_1_TheLockKnowsWhatAPluginIsTold(t *testing.T) {
+	t.Parallel()
+	r := newTold(t)
+	r.flowrun(0, "plugins", "lock")
+	lock, err := os.ReadFile(filepath.Join(r.dir, "flowrun.lock"))
+	if err != nil || strings.Count(string(lock), `"settings": "sha256:`) != 2 {
+		t.Fatalf("%v\n%s", err, lock)
+	}
+	r.flowrun(0, "run", "once.yaml", "--locked")
+	r.flowrun(0, "plugins", "verify")
+	again := r.flowrun(0, "plugins", "lock")
+	if now, _ := os.ReadFile(filepath.Join(r.dir, "flowrun.lock")); string(now) != string(lock) {
+		t.Errorf("the second lock is another one: %s", again)
+	}
+
+	write(t, r.dir, "crm.json", document("v2", "text"))
+	r.flowrun(0, "run", "once.yaml") // what is told is reviewed with the project
+	r.fails(3, []string{"plugin crm", "flowrun.yaml tells it something else than flowrun.lock has"}, "run", "once.yaml", "--locked")
+	r.fails(11, []string{"changed", "crm", "tells it something else"}, "plugins", "verify")
+	r.flowrun(0, "plugins", "lock")
+	r.flowrun(0, "run", "once.yaml", "--locked")
+	r.flowrun(0, "plugins", "verify")
+}
+
+func TestIssue16_1_AnUpgradeOfWhatIsToldSomethingIsCompared(t *testing.T) {
+	t.Parallel()
+	r := newTold(t)
+	out := r.flowrun(0, "plugins", "upgrade", "crm", "--check", "--to", "./endpoints")
+	if strings.Contains(out, "is gone") {
+		t.Errorf("the same program:\n%s", out)
+	}
+	docs := r.flowrun(0, "plugins", "docs", "crm")
+	if !strings.Contains(docs, "crm.hello") || !strings.Contains(docs, "Not used") {
+		t.Errorf("the reference lacks an action:\n%s", docs)
+	}
+	shown := r.flowrun(0, "plugins", "show", "crm")
+	if !strings.Contains(shown, "endpoints") {
+		t.Errorf("shown:\n%s", shown)
+	}
+}
+
+func TestIssue16_1_ABundledPluginUnderAnotherName(t *testing.T) {
+	t.Parallel()
+	r := newTold(t)
+	plugins := "plugins:\n  words: {source: \"bundled:%s\"}\n"
+	write(t, r.dir, "flowrun.yaml", fmt.Sprintf(plugins, "dictonary"))
+	write(t, r.dir, "once.yaml", strings.ReplaceAll(toldOnce, "crm.hello", "words.meanings"))
+	r.fails(3, []string{"flowrun.yaml:2:3", "no plugin `dictonary` is bundled", "did you mean `dictionary`?"}, "validate", "once.yaml")
+	write(t, r.dir, "flowrun.yaml", fmt.Sprintf(plugins, "dictionary"))
+	r.fails(3, []string{"flowrun.yaml:2:3", "FR5025", "takes no settings, and has no other name than dictionary"}, "validate", "once.yaml")
+}

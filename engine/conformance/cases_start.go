@@ -141,7 +141,7 @@ func underHost(ctx context.Context, k *kit) error {
 		return fmt.Errorf("make a folder: %w", err)
 	}
 	name := k.described.GetName()
-	source := pluginhost.Source{Name: name, Command: k.Command, Path: k.Command[0], Bundled: k.Bundled}
+	source := pluginhost.Source{Name: name, Command: k.Command, Path: k.Command[0], Bundled: k.Bundled, Settings: k.hostSettings()}
 	if k.Folder != "" {
 		source.Command, source.Path = nil, k.Folder // the command is its manifest's
 	}

@@ -26,6 +26,9 @@ type Config struct {
 	// Connection is the config of the connection; ${service} in its texts is the address
 	// at which the kit listens. Its secrets are looked for in all that the plugin tells.
 	Connection map[string]any `json:"connection"`
+	// With is what the plugin is told, where it takes settings; files that it names are read
+	// by Options.ReadFile.
+	With map[string]any `json:"with"`
 	// Env are granted variables.
 	Env map[string]string `json:"env"`
 	// Calls are made besides the examples of the manifest. Without something that stands

@@ -35,6 +35,8 @@ type Options struct {
 	// Simulate starts the plugin's simulator and returns the config of a connection to
 	// it; nil = none is started.
 	Simulate func(ctx context.Context, command []string) (json.RawMessage, error)
+	// ReadFile reads a file that Config.With names, by its path as written; nil = none is.
+	ReadFile func(path string) ([]byte, error)
 	// Only are the ids of the cases that are tried, beginnings of ids too; nil = all.
 	Only []string
 }

@@ -26,6 +26,7 @@ type kit struct {
 	current   *process
 
 	described     *pluginv1.DescribeResponse
+	told          told
 	actions       []*action
 	startError    error
 	describeError error
@@ -90,7 +91,7 @@ func (k *kit) prepare(ctx context.Context) {
 	}
 	bounded, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	if k.described, err = p.rpc.Describe(p.authorized(bounded), k.describeRequest()); err != nil {
+	if err := k.describe(bounded, p); err != nil {
 		k.described, k.describeError = nil, err
 		return
 	}
@@ -136,7 +137,7 @@ func holdsSecret(name string) bool {
 }
 
 func (k *kit) describeRequest() *pluginv1.DescribeRequest {
-	return &pluginv1.DescribeRequest{HostVersion: cmp.Or(k.Version, "kit"), ProtocolMinor: 1, Host: &pluginv1.Capabilities{Features: []string{"state", "tokens", "token_peek", "page_note", "all_pages"}}}
+	return &pluginv1.DescribeRequest{HostVersion: cmp.Or(k.Version, "kit"), ProtocolMinor: 1, Host: &pluginv1.Capabilities{Features: []string{"state", "tokens", "token_peek", "page_note", "all_pages", "settings"}}}
 }
 
 // plugin returns a running process of the plugin.

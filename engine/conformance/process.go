@@ -237,7 +237,7 @@ func (p *process) dial() error {
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", p.address, err)
 	}
-	p.conn, p.rpc = conn, pluginv1grpc.NewPluginClient(conn)
+	p.conn, p.rpc = conn, tellingClient{pluginv1grpc.NewPluginClient(conn), &p.kit.told}
 	return nil
 }
 

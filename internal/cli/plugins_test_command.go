@@ -83,6 +83,9 @@ func (a *app) testPlugin(ctx context.Context, args []string, given pluginTest) e
 	if err := checkCases(given.only); err != nil {
 		return err
 	}
+	options.ReadFile = func(path string) ([]byte, error) {
+		return os.ReadFile(filepath.Join(filepath.Dir(a.inDir(given.config)), filepath.FromSlash(path)))
+	}
 	// Sockets lie in it, whose paths must be short: not in the project.
 	if options.Dir, err = os.MkdirTemp("", "fk"); err != nil {
 		return fmt.Errorf("make a folder for the test: %w", err)

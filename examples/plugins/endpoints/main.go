@@ -79,8 +79,10 @@ func wrong(pointer, format string, args ...any) error {
 	return &sdk.Error{Code: sdk.CodeInvalid, Message: fmt.Sprintf(format, args...), Pointer: pointer}
 }
 
-func main() {
-	sdk.New("endpoints", "1.0.0", "The endpoints that a file of the project lists",
-		sdk.Described[settings, config]{Describe: describe, Execute: execute},
-	).Serve()
+// plugin is what main serves, and the tests.
+func plugin() *sdk.Plugin {
+	return sdk.New("endpoints", "1.0.0", "The endpoints that a file of the project lists",
+		sdk.Described[settings, config]{Describe: describe, Execute: execute})
 }
+
+func main() { plugin().Serve() }

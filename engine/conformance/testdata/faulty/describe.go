@@ -74,7 +74,10 @@ func (p *plugin) Describe(_ context.Context, r *pluginv1.DescribeRequest) (*plug
 		d.Actions = append(d.Actions, a)
 	}
 	p.spoil(d)
-	return d, nil
+	if !p.isTold() {
+		return d, nil
+	}
+	return p.told(d, r), nil
 }
 
 // spoil puts a fault into a description.
@@ -171,6 +174,9 @@ func (p *plugin) Validate(_ context.Context, r *pluginv1.ValidateRequest) (*plug
 	}
 	if p.has("validate.newer") && len(r.ProtoReflect().GetUnknown()) > 0 {
 		return nil, errors.New("unknown field")
+	}
+	if err := p.recipeOf(r.GetAction(), r.GetRecipe()); err != nil {
+		return nil, err
 	}
 	unknown := r.GetUnknown()
 	if p.has("validate.expressions") {

@@ -30,6 +30,9 @@ type connection struct {
 
 // Connect opens a connection, as the fault has it.
 func (p *plugin) Connect(ctx context.Context, r *pluginv1.ConnectRequest) (*pluginv1.ConnectResponse, error) {
+	if err := p.connectRecipe(r); err != nil {
+		return nil, err
+	}
 	found := check(r.GetConfig().GetJson(), config, nil)
 	if p.has("connect.refuses") {
 		found = nil
@@ -133,6 +136,9 @@ func (p *plugin) Execute(r *pluginv1.ExecuteRequest, s pluginv1grpc.Plugin_Execu
 	schema, ok := inputs[r.GetAction()]
 	if !ok {
 		return failed(s, &pluginv1.Error{Code: 16, Message: "there is no such action", Applied: 1})
+	}
+	if err := p.recipeOf(r.GetAction(), r.GetRecipe()); err != nil {
+		return err
 	}
 	c := p.connection(r.GetConnection())
 	if c == nil && p.has("execute.status") {

@@ -28,6 +28,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/flowrun/flowrun/proto/pluginv1grpc"
+	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 const tokenKey = "flowrun-launch-token"
@@ -47,6 +48,7 @@ type plugin struct {
 	readings    bool
 	polls       map[string]bool
 	one         sync.Mutex
+	actions     []*pluginv1.Action // of the index, whole
 }
 
 func main() {
