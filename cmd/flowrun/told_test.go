@@ -261,7 +261,7 @@ func TestIssue16_1_TheLockKnowsWhatAPluginIsTold(t *testing.T) {
 	r.flowrun(0, "plugins", "verify")
 	again := r.flowrun(0, "plugins", "lock")
 	if now, _ := os.ReadFile(filepath.Join(r.dir, "flowrun.lock")); string(now) != string(lock) {
-		t.Errorf("the second lock is another one: %s", again)
+		t.Errorf("the second lock is another one: %s\n%s\n%s", again, lock, now)
 	}
 
 	write(t, r.dir, "crm.json", document("v2", "text"))

@@ -98,8 +98,7 @@ func decodeRecord(data []byte) (*Description, error) {
 		return nil, errors.New("it has another format")
 	}
 	d := index.Description
-	d.Actions = make([]*plan.Action, len(index.Actions))
-	for i, entry := range index.Actions {
+	for i, entry := range index.Actions { // of none the list is nil, as in what the plugin said
 		action := entry.Action
 		if action == nil {
 			return nil, fmt.Errorf("action %d is empty", i)
@@ -108,7 +107,7 @@ func decodeRecord(data []byte) (*Description, error) {
 			return nil, err
 		}
 		action.Plugin, action.PluginVersion, action.PluginDigest = d.Name, d.Version, d.Digest
-		d.Actions[i] = action
+		d.Actions = append(d.Actions, action)
 	}
 	return d, nil
 }
