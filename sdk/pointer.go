@@ -7,6 +7,9 @@ import (
 
 // nameToken returns "/name" escaped as RFC 6901 says.
 func nameToken(name string) string {
+	if !strings.ContainsAny(name, "~/") {
+		return "/" + name // nearly all are so, and this is done for each field of each input
+	}
 	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 

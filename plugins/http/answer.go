@@ -140,7 +140,7 @@ func answeredAll(err error) error {
 // readJSON reads a document. An empty body is null, where `answer` has nothing against it.
 func (how reading) readJSON(r *sdk.Response) (kind string, body sdk.Value, err error) {
 	empty := len(bytes.TrimSpace(r.Body)) == 0
-	if empty && (how.Answer == nil || takesNull(how.Answer)) {
+	if empty && (how.Answer == nil || how.shape.Takes("null")) {
 		return kindNone, null, nil
 	}
 	document, err := r.Document()
@@ -150,19 +150,10 @@ func (how reading) readJSON(r *sdk.Response) (kind string, body sdk.Value, err e
 	if how.Answer == nil {
 		return kindJSON, document, nil
 	}
-	shape, err := sdk.ParseSchema(how.Answer)
-	if err != nil {
-		return "", nil, sdk.Invalid("/answer", "%s", err.Error())
-	}
-	if problems := shape.CheckAnswer(document); len(problems) > 0 {
+	if problems := how.shape.CheckAnswer(document); len(problems) > 0 {
 		return "", nil, misfit(r, "/body", problems[0], len(problems))
 	}
 	return kindJSON, document, nil
-}
-
-func takesNull(answer sdk.Value) bool {
-	shape, err := sdk.ParseSchema(answer)
-	return err == nil && shape.Takes("null")
 }
 
 // withWayOut says how to take an answer that is no JSON.

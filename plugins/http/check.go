@@ -11,6 +11,7 @@ import (
 
 // checker collects what is wrong with an input, about what is known of it.
 type checker struct {
+	shapes   *shapes
 	unknown  []string
 	problems []sdk.Problem
 }
@@ -21,8 +22,8 @@ func (c *checker) say(pointer, format string, args ...any) {
 	c.problems = append(c.problems, sdk.Problemf(pointer, format, args...))
 }
 
-func checkGet(in getInput, unknown []string) []sdk.Problem {
-	c := &checker{unknown: unknown}
+func (p *plugin) checkGet(in getInput, unknown []string) []sdk.Problem {
+	c := &checker{shapes: &p.shapes, unknown: unknown}
 	c.target(in.target)
 	c.reading(in.reading)
 	if in.Pages != nil && c.knows("/pages") {
@@ -46,16 +47,16 @@ func checkHead(in headInput, unknown []string) []sdk.Problem {
 	return c.problems
 }
 
-func checkWrite(in writeInput, unknown []string) []sdk.Problem {
-	c := &checker{unknown: unknown}
+func (p *plugin) checkWrite(in writeInput, unknown []string) []sdk.Problem {
+	c := &checker{shapes: &p.shapes, unknown: unknown}
 	c.target(in.target)
 	c.reading(in.reading)
 	c.body(in)
 	return c.problems
 }
 
-func checkKeyed(in keyedInput, unknown []string) []sdk.Problem {
-	problems := checkWrite(in.writeInput, unknown)
+func (p *plugin) checkKeyed(in keyedInput, unknown []string) []sdk.Problem {
+	problems := p.checkWrite(in.writeInput, unknown)
 	if in.KeyHeader != "" && !sdk.IsUnknown(unknown, "/key_header") && headerProblem(in.KeyHeader, "") != "" {
 		problems = append(problems, sdk.Problemf("/key_header", "%s", headerProblem(in.KeyHeader, "")))
 	}
@@ -169,8 +170,8 @@ func (c *checker) reading(how reading) {
 		c.say("/answer", "says the shape of a document or of rows: it can't stand beside `as: %s`", how.As)
 		return
 	}
-	if pointer, problem := checkAnswer(how.Answer); problem != "" {
-		c.say("/answer"+pointer, "%s", problem)
+	if read := c.shapes.of(how.Answer); read.problem != "" {
+		c.say("/answer"+read.pointer, "%s", read.problem)
 	}
 }
 

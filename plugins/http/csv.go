@@ -29,7 +29,7 @@ func (how reading) readCSV(r *sdk.Response) (kind string, body sdk.Value, err er
 	if err != nil {
 		return "", nil, answeredAll(err)
 	}
-	rows, err := readTable(content, how.CSV, how.Answer)
+	rows, err := readTable(content, how.CSV, how.shape)
 	if err != nil {
 		failure := r.Fail(sdk.CodeUnexpectedResponse, "the answer is no table as it should be: %s", err.Error())
 		failure.Applied = sdk.AppliedFully
@@ -39,19 +39,13 @@ func (how reading) readCSV(r *sdk.Response) (kind string, body sdk.Value, err er
 }
 
 // readTable reads a CSV; its errors name the row, as lines are counted, and the column.
-func readTable(content string, form *csvForm, answer sdk.Value) (sdk.Value, error) {
+func readTable(content string, form *csvForm, row shape) (sdk.Value, error) {
 	if form == nil {
 		form = &csvForm{}
 	}
 	t := table{columns: form.Columns}
-	if answer != nil {
-		shape, err := sdk.ParseSchema(answer)
-		if err != nil {
-			return nil, err
-		}
-		if t.row = shape; shape.Items() != nil && shape.Takes("array") {
-			t.row = shape.Items()
-		}
+	if t.row = row.Schema; row.isList() && row.Items() != nil {
+		t.row = row.Items()
 	}
 	reader := csv.NewReader(strings.NewReader(strings.TrimPrefix(content, "\ufeff")))
 	reader.FieldsPerRecord, reader.ReuseRecord = -1, true

@@ -38,7 +38,7 @@ func TestRowsAreTyped(t *testing.T) {
 		if c.answer != "" {
 			answer = sdk.Value(c.answer)
 		}
-		got, err := readTable(c.content, c.form, answer)
+		got, err := readTable(c.content, c.form, new(shapes).of(answer))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -66,7 +66,7 @@ func TestRowsThatAreWrong(t *testing.T) {
 		"a quote inside":        {"id,name\n1,a\"b\n", "line 2, sign 4: a quote stands in the middle"},
 		"behind many lines":     {"id,name\n1,\"a\nb\nc\"\nx,y\n", `row at line 5: column "id"`},
 	} {
-		if got, err := readTable(c.content, nil, sdk.Value(rowSchema)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if got, err := readTable(c.content, nil, readShape(sdk.Value(rowSchema))); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %s and %v, want %q", name, got, err, c.want)
 		}
 	}
@@ -81,8 +81,9 @@ func FuzzTable(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	row := readShape(sdk.Value(rowSchema))
 	f.Fuzz(func(t *testing.T, content string) {
-		rows, err := readTable(content, nil, sdk.Value(rowSchema))
+		rows, err := readTable(content, nil, row)
 		if err != nil {
 			return
 		}

@@ -32,6 +32,8 @@ type reading struct {
 	Answer  sdk.Value `json:"answer"`
 	CSV     *csvForm  `json:"csv"`
 	MaxBody int64     `json:"max_body"`
+
+	shape shape // Answer, read
 }
 
 // csvForm says how a CSV is written.

@@ -14,8 +14,8 @@ type narrowed struct {
 	paged    bool // whether there are pages is known
 }
 
-func narrowGet(in getInput, unknown []string) sdk.Value {
-	n := narrowing(in.target, in.reading, unknown)
+func (p *plugin) narrowGet(in getInput, unknown []string) sdk.Value {
+	n := p.narrowing(in.target, in.reading, unknown)
 	n.paged = !sdk.IsUnknown(unknown, "/pages")
 	if n.pages = in.Pages; in.Pages != nil {
 		n.nullable = true
@@ -30,16 +30,17 @@ func narrowHead(headInput, []string) sdk.Value {
 	return sdk.Value(outputOf(`{"type": "null"}`, "", ""))
 }
 
-func narrowWrite(in writeInput, unknown []string) sdk.Value {
-	return narrowing(in.target, in.reading, unknown).schema()
+func (p *plugin) narrowWrite(in writeInput, unknown []string) sdk.Value {
+	return p.narrowing(in.target, in.reading, unknown).schema()
 }
 
-func narrowKeyed(in keyedInput, unknown []string) sdk.Value {
-	return narrowWrite(in.writeInput, unknown)
+func (p *plugin) narrowKeyed(in keyedInput, unknown []string) sdk.Value {
+	return p.narrowWrite(in.writeInput, unknown)
 }
 
-func narrowing(t target, how reading, unknown []string) narrowed {
+func (p *plugin) narrowing(t target, how reading, unknown []string) narrowed {
 	statuses, err := expected(t.Expect)
+	how.shape = p.shapes.of(how.Answer)
 	return narrowed{
 		reading: how, as: !sdk.IsUnknown(unknown, "/as"), answer: !sdk.IsUnknown(unknown, "/answer"),
 		nullable: err != nil || beyond(statuses) || sdk.IsUnknown(unknown, "/expect"),
@@ -80,7 +81,7 @@ func (n narrowed) body() string {
 	case kindCSV:
 		row := `{"type": "object", "additionalProperties": {"type": "string"}}`
 		switch {
-		case n.typed() && isList(n.Answer):
+		case n.typed() && n.shape.isList():
 			return n.orNull(`{"$ref": "` + answerAt + `"}`)
 		case n.typed():
 			row = `{"$ref": "` + answerAt + `"}`
@@ -110,7 +111,7 @@ func (n narrowed) items() string {
 		return anyItems
 	}
 	if n.As == kindCSV {
-		if isList(n.Answer) {
+		if n.shape.isList() {
 			return `{"$ref": "` + answerAt + `"}`
 		}
 		return `{"type": "array", "items": {"$ref": "` + answerAt + `"}}`
@@ -119,10 +120,4 @@ func (n narrowed) items() string {
 		return `{"type": "array", "items": {"$ref": ` + string(sdk.Text(at)) + `}}`
 	}
 	return anyItems
-}
-
-// isList reports whether a schema is that of a list.
-func isList(answer sdk.Value) bool {
-	shape, err := sdk.ParseSchema(answer)
-	return err == nil && shape.Takes("array") && shape.Says()
 }

@@ -130,7 +130,8 @@ type told struct {
 }
 
 // get is action http.get.
-func get(c *sdk.Call[Config], in getInput) (pagedOutput, error) {
+func (p *plugin) get(c *sdk.Call[Config], in getInput) (pagedOutput, error) {
+	in.shape = p.shapes.of(in.Answer)
 	if in.Pages == nil && (c.AllPages() || in.Cursor != nil) {
 		return pagedOutput{}, sdk.Invalid("/pages", "is needed to read page by page").WithHint("say with pages where the items are and what leads to the next page")
 	}
@@ -207,11 +208,7 @@ func markSecrets(c *sdk.Call[Config], how reading, out output, of *pages) {
 	if how.Answer == nil || !out.OK || out.Kind != kindJSON {
 		return
 	}
-	shape, err := sdk.ParseSchema(how.Answer)
-	if err != nil {
-		return
-	}
-	for _, pointer := range shape.Secrets(out.Body) {
+	for _, pointer := range how.shape.Secrets(out.Body) {
 		c.Sensitive("/body" + pointer)
 		if rest, within := cutPointer(pointer, of); within {
 			c.Sensitive("/items" + rest)
@@ -245,30 +242,33 @@ func head(c *sdk.Call[Config], in headInput) (output, error) {
 }
 
 // put is action http.put.
-func put(c *sdk.Call[Config], in writeInput) (output, error) { return in.send(c, http.MethodPut, "") }
+func (p *plugin) put(c *sdk.Call[Config], in writeInput) (output, error) {
+	return p.send(c, in, http.MethodPut, "")
+}
 
 // remove is action http.delete.
-func remove(c *sdk.Call[Config], in writeInput) (output, error) {
-	return in.send(c, http.MethodDelete, "")
+func (p *plugin) remove(c *sdk.Call[Config], in writeInput) (output, error) {
+	return p.send(c, in, http.MethodDelete, "")
 }
 
 // post is action http.post.
-func post(c *sdk.Call[Config], in writeInput) (output, error) {
-	return in.send(c, http.MethodPost, "")
+func (p *plugin) post(c *sdk.Call[Config], in writeInput) (output, error) {
+	return p.send(c, in, http.MethodPost, "")
 }
 
 // patch is action http.patch.
-func patch(c *sdk.Call[Config], in writeInput) (output, error) {
-	return in.send(c, http.MethodPatch, "")
+func (p *plugin) patch(c *sdk.Call[Config], in writeInput) (output, error) {
+	return p.send(c, in, http.MethodPatch, "")
 }
 
 // postKeyed is action http.post_keyed.
-func postKeyed(c *sdk.Call[Config], in keyedInput) (output, error) {
-	return in.send(c, http.MethodPost, or(in.KeyHeader, c.Config.KeyHeader))
+func (p *plugin) postKeyed(c *sdk.Call[Config], in keyedInput) (output, error) {
+	return p.send(c, in.writeInput, http.MethodPost, or(in.KeyHeader, c.Config.KeyHeader))
 }
 
 // send sends a request with a body.
-func (in writeInput) send(c *sdk.Call[Config], method, keyHeader string) (output, error) {
+func (p *plugin) send(c *sdk.Call[Config], in writeInput, method, keyHeader string) (output, error) {
+	in.shape = p.shapes.of(in.Answer)
 	request, err := in.build(c)
 	if err != nil {
 		return output{}, err

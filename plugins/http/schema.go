@@ -11,17 +11,6 @@ import (
 // answerAt is where the schema that a step gives stands in a narrowed one.
 const answerAt = "#/$defs/answer"
 
-// checkAnswer says what is wrong with a schema that a step gives, "" for nothing.
-func checkAnswer(answer sdk.Value) (pointer, problem string) {
-	if pointer, problem = wordProblem(answer); problem != "" {
-		return pointer, problem
-	}
-	if _, err := sdk.ParseSchema(answer); err != nil {
-		return "", err.Error()
-	}
-	return "", ""
-}
-
 // Words of a schema in which other schemas stand.
 var (
 	oneInside  = []string{"additionalProperties", "additionalItems", "contains", "propertyNames", "not", "if", "then", "else", "items", "unevaluatedItems", "unevaluatedProperties", "contentSchema"}
