@@ -46,12 +46,17 @@ func (p *Workspace) SimulatorCommands() []SimulatorCommand {
 		})
 	}
 	for _, source := range p.sources() {
-		if source.Bundled || p.sandbox == nil || source.Attach != "" && source.Path == "" {
+		if p.sandbox == nil || source.Attach != "" && source.Path == "" {
 			continue
 		}
 		description, err := p.Describe(source.Name)
 		if err != nil || len(description.Simulator) == 0 {
 			continue // what is wrong with the plugin is told by who uses it
+		}
+		if source.Bundled { // it is this program, whatever it is called
+			command := append([]string{p.config.Executable}, description.Simulator[1:]...)
+			commands = append(commands, SimulatorCommand{Plugin: source.Name, Command: command, Dir: p.config.Dir})
+			continue
 		}
 		folder := filepath.Dir(source.Path)
 		if tree, _, err := p.host.Tree(source.Name); err == nil && tree != "" {

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/internal/sandbox"
 	"github.com/flowrun/flowrun/plugins/analytics"
 	"github.com/flowrun/flowrun/plugins/auth"
 	"github.com/flowrun/flowrun/plugins/dictionary"
@@ -29,9 +31,27 @@ func bundled() map[string]func() *sdk.Plugin {
 		"files":      files.New,
 		"http":       http.New,
 		"netinfo":    netinfo.New,
-		"openapi":    openapi.New,
+		"openapi":    newOpenAPI,
 		"tasks":      tasks.New,
 	}
+}
+
+// newOpenAPI is the plugin openapi, whose simulator is this binary too.
+func newOpenAPI() *sdk.Plugin {
+	return openapi.NewWith(openapi.Options{Simulator: []string{"flowrun", "plugins", "simulate", "openapi"}})
+}
+
+// simulate is `flowrun plugins simulate openapi SETTINGS`, which a sandbox runs.
+func simulate(args []string, system System) int {
+	if len(args) != 2 || args[0] != "openapi" {
+		fmt.Fprintln(system.Stderr, "error: plugins simulate takes openapi and the settings of the plugin as JSON")
+		return exitUsage
+	}
+	if err := sandbox.Simulate(context.Background(), args[1], system.Stdin, system.Stdout, system.Now); err != nil {
+		fmt.Fprintf(system.Stderr, "error: %v\n", err)
+		return exitFailed
+	}
+	return exitOK
 }
 
 func bundledNames() []string { return slices.Sorted(maps.Keys(bundled())) }

@@ -66,6 +66,9 @@ func Run(args []string, system System) int {
 	if len(args) >= 3 && args[0] == "plugins" && args[1] == "serve" && !strings.HasPrefix(args[2], "-") {
 		return servePlugin(args[2:], system.Stderr) // before all else: a plugin starts within milliseconds
 	}
+	if len(args) >= 2 && args[0] == "plugins" && args[1] == "simulate" {
+		return simulate(args[2:], system)
+	}
 	a := &app{sys: system, times: view.Times{Location: system.Location}, ended: make(chan struct{})}
 	root := a.rootCommand()
 	root.SetArgs(args)

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/flowrun/flowrun/plugins/internal/recipe"
 	"github.com/flowrun/flowrun/sdk"
@@ -19,11 +20,21 @@ import (
 // Version is the version of the plugin.
 const Version = "1.0.0"
 
-// New returns the plugin.
-func New() *sdk.Plugin {
+// Options are what the plugin takes from outside.
+type Options struct {
+	// Simulator is the command of the program that stands for a service in a sandbox; the
+	// settings go behind it, as JSON. None = nothing does.
+	Simulator []string
+}
+
+// New returns the plugin without a simulator.
+func New() *sdk.Plugin { return NewWith(Options{}) }
+
+// NewWith returns the plugin with what its program passes in.
+func NewWith(o Options) *sdk.Plugin {
 	return sdk.New("openapi", Version, "Any HTTP service by its OpenAPI document, or by a description of it: each operation is an action.",
 		sdk.Described[Settings, Config]{
-			Describe: describe, Execute: execute,
+			Describe: o.describe, Execute: execute,
 			ValidateConfig: func(_ []byte, config Config) []sdk.Problem { return checkConfig(config) },
 		},
 		sdk.CheckConnection(checkConnection),
@@ -33,7 +44,7 @@ func New() *sdk.Plugin {
 
 // describe makes the index of what a project tells, and its actions when they are asked
 // for.
-func describe(told sdk.Told[Settings]) (sdk.Manifest, error) {
+func (o Options) describe(told sdk.Told[Settings]) (sdk.Manifest, error) {
 	document, ok := told.File("/document")
 	if !ok {
 		return sdk.Manifest{}, sdk.Invalid("/document", "the host hands over no file").WithHint("write the path of the service's document")
@@ -46,7 +57,15 @@ func describe(told sdk.Told[Settings]) (sdk.Manifest, error) {
 	if err != nil {
 		return sdk.Manifest{}, refused(err)
 	}
-	return service.manifest()
+	m, err := service.manifest()
+	if err == nil && len(o.Simulator) > 0 {
+		settings, encodeErr := json.Marshal(told.Settings)
+		if encodeErr != nil {
+			return m, fmt.Errorf("encode the settings: %w", encodeErr)
+		}
+		m.Parts = append(m.Parts, sdk.Simulator(o.Simulator[0], append(slices.Clone(o.Simulator[1:]), string(settings))...))
+	}
+	return m, err
 }
 
 // refused is the first mistake of the settings, as the host shows it at its place.

@@ -55,22 +55,43 @@ func New(service *openapi.Service, o simkit.Options) *Sim {
 	return s
 }
 
-// takes reports whether a path is one of the route's. A last parameter takes the rest.
-func (r route) takes(path string) bool {
+// takes reports whether a path is one of the route's. With rest a last parameter takes
+// all that follows, slashes too.
+func (r route) takes(path string, rest bool) bool {
 	segments := strings.Split(strings.Trim(path, "/"), "/")
+	last := len(r.segments) - 1
+	if len(segments) < len(r.segments) || len(segments) > len(r.segments) && (!rest || !strings.Contains(r.segments[last], "{")) {
+		return false
+	}
 	for i, wanted := range r.segments {
-		switch {
-		case i >= len(segments):
-			return false
-		case strings.Contains(wanted, "{"):
-			if i == len(r.segments)-1 {
-				return segments[i] != ""
-			}
-		case wanted != segments[i]:
+		if strings.Contains(wanted, "{") && segments[i] == "" || !strings.Contains(wanted, "{") && wanted != segments[i] {
 			return false
 		}
 	}
-	return len(segments) == len(r.segments)
+	return true
+}
+
+// find is the operation of a request, "" for none; known says that its path has others.
+func (s *Sim) find(r *http.Request) (name string, known bool) {
+	for _, rest := range []bool{false, true} {
+		for _, route := range s.routes {
+			if !route.takes(r.URL.EscapedPath(), rest) || rest && !s.parted(route.name) {
+				continue
+			}
+			if known = true; route.method == r.Method {
+				return route.name, true
+			}
+		}
+	}
+	return "", known
+}
+
+// parted reports whether a slash in a parameter of the operation parts the path.
+func (s *Sim) parted(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	action, err := s.service.Action(name)
+	return err == nil && slices.ContainsFunc(action.Recipe.Params, func(p recipe.Param) bool { return p.Segments })
 }
 
 func (s *Sim) answer(w http.ResponseWriter, r *http.Request) {
@@ -78,16 +99,10 @@ func (s *Sim) answer(w http.ResponseWriter, r *http.Request) {
 		simkit.WriteJSON(w, http.StatusOK, map[string]any{"access_token": "sandbox-token", "token_type": "Bearer", "expires_in": 3600})
 		return
 	}
-	known := false
-	for _, route := range s.routes {
-		if !route.takes(r.URL.EscapedPath()) {
-			continue
-		}
-		known = true
-		if route.method == r.Method {
-			s.operation(w, r, route.name)
-			return
-		}
+	name, known := s.find(r)
+	if name != "" {
+		s.operation(w, r, name)
+		return
 	}
 	status, message := http.StatusNotFound, "the document has no such path"
 	if known {
