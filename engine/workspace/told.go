@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -178,11 +179,13 @@ func readToldFile(dir, path string) ([]byte, error) {
 	case info.Size() > maxToldFile:
 		return nil, fmt.Errorf("it has %d MiB, at most %d are taken", info.Size()>>20, maxToldFile>>20)
 	}
-	content, err := io.ReadAll(io.LimitReader(file, maxToldFile+1))
-	if err == nil && len(content) > maxToldFile {
+	var content bytes.Buffer
+	content.Grow(int(info.Size()) + bytes.MinRead) // documents are large, and every command reads them
+	_, err = content.ReadFrom(io.LimitReader(file, maxToldFile+1))
+	if err == nil && content.Len() > maxToldFile {
 		err = fmt.Errorf("it has more than %d MiB", maxToldFile>>20)
 	}
-	return content, err
+	return content.Bytes(), err
 }
 
 // reasonOf is what went wrong with a file, without its path.
