@@ -79,10 +79,10 @@ func ProductRules() Rules { //nolint:funlen // a table
 			"plugins/exec":      {"plugins/content", "sdk"},
 			"plugins/*/*sim":    {"internal/simkit"},
 			// the plugins that are told what they are share how recipes are run
-			"plugins/openapi":            {"sdk", "plugins/internal/*", "plugins/openapi/**"},
-			"plugins/openapi/cmd":        {"plugins/openapi", "plugins/openapi/openapisim"},
-			"plugins/openapi/openapisim": {"internal/simkit", "plugins/internal/*", "plugins/openapi/**"},
-			"plugins/*/cmd/*":            {"plugins/*"},
+			"plugins/openapi": {"sdk", "plugins/internal/*", "plugins/openapi/**"},
+			"plugins/openapi/cmd/flowrun-plugin-openapi": {"plugins/openapi", "plugins/openapi/openapisim"},
+			"plugins/openapi/openapisim":                 {"internal/simkit", "plugins/internal/*", "plugins/openapi/**"},
+			"plugins/*/cmd/*":                            {"plugins/*"},
 			// the module of the SDK imports nothing of flowrun's own
 			"sdk":          {"sdk/near", "sdk/proto/**"},
 			"sdk/near":     {},
