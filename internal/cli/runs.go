@@ -31,6 +31,7 @@ func (a *app) runsCommand() *cobra.Command {
 				return a.showRun(c.Context(), args[0])
 			},
 		}),
+		a.runsOutputCommand(),
 		withOutput(a.liveFlags(&cobra.Command{
 			Use: "watch RUN", Short: "Follow a run until it ends", Args: runArgs(1, "RUN"),
 			Long: "Watch shows a run until it ends and exits as `run` would. Ctrl-C leaves it running.",

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/upkeep"
 )
@@ -76,6 +77,20 @@ func (s *server) exportRun(w http.ResponseWriter, r *http.Request) error {
 	detail, _ := json.Marshal(ofRun(id, err)) // plain data
 	_ = encoder.Encode(upkeep.ExportLine{Type: exportProblem, Data: detail})
 	return nil
+}
+
+func (s *server) runOutput(r *http.Request) (*engine.RunOutput, error) {
+	id, err := runID(r)
+	if err != nil {
+		return nil, err
+	}
+	output, err := s.Runs.Output(r.Context(), id, r.PathValue("name"))
+	return output, ofRun(id, err)
+}
+
+// Output asks for one output of a run.
+func (c *Client) Output(ctx context.Context, id, name string) (*engine.RunOutput, error) {
+	return fetch[engine.RunOutput](ctx, c, "/local"+runPath(id, "/outputs/"+url.PathEscape(name)))
 }
 
 // DBOwners asks who takes the room in the store.

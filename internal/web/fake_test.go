@@ -77,6 +77,13 @@ func (f *fakeRuns) Start(_ context.Context, r engine.StartRequest) (*runs.Run, d
 	return &row, nil, nil
 }
 
+func (f *fakeRuns) Output(_ context.Context, id, name string) (*engine.RunOutput, error) {
+	if err := f.fail(id); err != nil {
+		return nil, err
+	}
+	return &engine.RunOutput{Name: name, Value: json.RawMessage(`"digest"`), Format: "markdown"}, nil
+}
+
 func (f *fakeRuns) Get(_ context.Context, id string) (*runs.Result, error) {
 	if err := f.fail(id); err != nil {
 		return nil, err

@@ -35,6 +35,7 @@ func localRoutes() []localRoute {
 		{"GET /state/plugins", selecting((*server).pluginStates)},
 		{"POST /state/plugins/remove", taking(http.StatusOK, bodyCap, (*server).RemovePluginState)},
 		{"GET /runs/{id}/export", (*server).exportRun},
+		{"GET /runs/{id}/outputs/{name}", giving((*server).runOutput)},
 		{"POST /runs/{id}/remove", (*server).removeRun},
 		{"GET /db/stats", giving(ofNothing((*server).DBStats))},
 		{"GET /db/owners/{by}", listing((*server).dbOwners)},

@@ -28,6 +28,7 @@ const Prefix = "/api/v1"
 type Runs interface {
 	Start(ctx context.Context, r engine.StartRequest) (*runs.Run, diag.List, error)
 	Get(ctx context.Context, id string) (*runs.Result, error)
+	Output(ctx context.Context, id, name string) (*engine.RunOutput, error)
 	List(ctx context.Context, f runs.Filter) ([]runs.Run, string, error)
 	Summary(ctx context.Context, r engine.SummaryRequest) (*engine.RunsSummary, error)
 	Acknowledge(ctx context.Context, r engine.AcknowledgeRequest) (int, error)

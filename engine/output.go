@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
+)
+
+// RunOutput is an output of a run that has succeeded, with how its workflow shows it.
+type RunOutput struct {
+	Name    string          `json:"name"`
+	Value   json.RawMessage `json:"value"`
+	Format  string          `json:"format,omitempty"`  // workspace.FormatMarkdown or FormatCSV; "" = none
+	Columns []string        `json:"columns,omitempty"` // of FormatCSV, in order
+}
+
+// Output returns one output of a run. *fault.UnknownError where its workflow has none of
+// that name, *fault.ConflictError where the run has not succeeded; else the errors of Get.
+func (e *Engine) Output(ctx context.Context, id, name string) (*RunOutput, error) {
+	result, err := e.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	definition, err := e.Definition(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	all := definition.Workflow.Outputs
+	i := slices.IndexFunc(all, func(output plan.Output) bool { return output.Name == name })
+	if i < 0 {
+		return nil, &fault.UnknownError{What: "output", Name: name, Hint: nearOutput(name, all)}
+	}
+	value, there := result.Outputs[name]
+	if result.Run.Status != runs.RunSucceeded || !there {
+		return nil, &fault.ConflictError{
+			Message: fmt.Sprintf("run %s is %s: it has outputs when it has succeeded", id, result.Run.Status),
+			Hint:    diag.Sayf("look at it with %s", diag.Command{"runs", "show", id}),
+		}
+	}
+	return &RunOutput{Name: name, Value: value, Format: all[i].Format, Columns: all[i].Columns}, nil
+}
+
+func nearOutput(name string, all []plan.Output) diag.Hint {
+	if len(all) == 0 {
+		return diag.Say("its workflow has no outputs at all")
+	}
+	names := make([]string, len(all))
+	for i, output := range all {
+		names[i] = output.Name
+	}
+	return diag.MeantOr(name, names, "its outputs are ")
+}
