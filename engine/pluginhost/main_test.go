@@ -54,6 +54,9 @@ func runPlugin(mode string) {
 	case "sdk":
 		sdkPlugin().Serve()
 		return
+	case "told", "told-index", "told-action":
+		toldPlugin(mode).Serve()
+		return
 	case "owner":
 		ownerPlugin().Serve()
 		return
