@@ -21,9 +21,12 @@ import (
 // binary as `… plugins serve bench`.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == "plugins" {
-		if os.Args[3] == "bench" {
+		switch os.Args[3] {
+		case "bench":
 			benchPlugin().Serve()
-		} else {
+		case "teller":
+			tellerPlugin().Serve()
+		default:
 			manyPlugin(os.Args[3]).Serve()
 		}
 		return
