@@ -64,7 +64,19 @@ func DescribeAction(action *plan.Action) (ActionDoc, error) {
 	if err != nil {
 		return ActionDoc{}, fmt.Errorf("output schema of %s: %w", action.FullName(), err)
 	}
-	return ActionDoc{Inputs: fieldDocs(input, "", 0), Outputs: fieldDocs(output, "", 0), Example: exampleStep(action, input)}, nil
+	return ActionDoc{Inputs: fieldDocs(input, "", 0), Outputs: outputDocs(output), Example: exampleStep(action, input)}, nil
+}
+
+// outputDocs are the fields of an output; one that is no object is told as a whole first,
+// with the fields of its elements.
+func outputDocs(output *schema.Type) []FieldDoc {
+	if output.Kind == schema.Object {
+		return fieldDocs(output, "", 0)
+	}
+	whole := schema.ObjectOf(schema.Required("", output))
+	docs := fieldDocs(whole, "", 0)
+	docs[0].Name = "(all of it)"
+	return docs
 }
 
 func fieldDocs(t *schema.Type, prefix string, depth int) []FieldDoc {

@@ -207,16 +207,21 @@ var unread = []string{
 	"propertyNames", "unevaluatedItems", "unevaluatedProperties", "uniqueItems", "$dynamicRef", "$recursiveRef",
 }
 
-// tagged gives a choice of an input the value of its tag, where the document maps values
-// to schemas: a wrong one is then found.
+// tagged gives a choice the value of its tag, by the document's mapping or, where it has
+// none, by the name of the schema: a wrong one is found, and a condition on the tag tells
+// which of the choices an answer is.
 func (s *schemas) tagged(union, part *tree.Node, written tree.Object) tree.Object {
 	tag := union.Get("discriminator").Get("propertyName").Text()
 	ref := part.Get("$ref").Text()
-	if s.way == fromService || tag == "" || ref == "" {
+	if tag == "" || ref == "" {
 		return written
 	}
 	var values []sdk.Value
-	for _, entry := range union.Get("discriminator").Get("mapping").Members() {
+	mapping := union.Get("discriminator").Get("mapping").Members()
+	if len(mapping) == 0 {
+		values = append(values, tree.Text(unescape(ref[strings.LastIndex(ref, "/")+1:])))
+	}
+	for _, entry := range mapping {
 		if entry.Value.Text() == ref || strings.HasSuffix(ref, "/schemas/"+entry.Value.Text()) {
 			values = append(values, tree.Text(entry.Name))
 		}
