@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/flowrun/flowrun/internal/testbuild"
 )
 
 // What a document of 13 MB with 1,223 operations may cost of the processor.
@@ -163,4 +165,46 @@ func TestIssue16_2_AnAnswerThatBreaksTheDocumentFailsItsStep(t *testing.T) {
 	r.flowrun(0, "run", "issues.yaml") // the control
 	answer = `[{"id":"no number"}]`
 	r.fails(5, []string{"unexpected_response", "/0: field `node_id` is missing"}, "run", "issues.yaml")
+}
+
+func TestIssue16_2_WhatIsLeftOutIsSaidOnceByItsPlace(t *testing.T) {
+	t.Parallel()
+	r := &revised{t: t, binary: buildBinary(t), dir: t.TempDir()}
+	text, err := os.ReadFile("../../plugins/openapi/testdata/documents/broken-words.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, r.dir, "document.yaml", string(text))
+	write(t, r.dir, "flowrun.yaml", "plugins:\n  d: {source: \"bundled:openapi\", with: {document: document.yaml}}\nworkflows: [w.yaml]\n")
+	write(t, r.dir, "w.yaml", "flowrun: v1\nname: w\nsteps:\n  - {id: s, uses: d.b, with: {id: x}}\n")
+	said := func() int {
+		stdout, stderr, _ := flowrunHere(t, r.binary, r.dir, []string{"XDG_STATE_HOME=" + r.dir}, "validate")
+		return strings.Count(stdout+stderr, "properties/pattern/pattern: is not read: Go knows no such expression")
+	}
+	if first, later := said(), said(); first != 1 || later != 0 {
+		t.Errorf("it is said %d times, and later %d times", first, later)
+	}
+}
+
+func TestIssue16_2_TheProgramOfThePluginPassesTheKit(t *testing.T) {
+	t.Parallel()
+	r := &revised{t: t, binary: buildBinary(t), dir: t.TempDir()}
+	if err := testbuild.Program(filepath.Join(r.dir, "flowrun-plugin-openapi"), "../../plugins/openapi/cmd/flowrun-plugin-openapi"); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../../plugins/openapi/testdata/documents/petstore30.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, r.dir, "pets.yaml", string(text))
+	write(t, r.dir, "kit.yaml", `with: {document: pets.yaml}
+connection: {token: token-of-the-kit}
+calls:
+  - {action: show_pet_by_id, input: {petId: 7}}
+  - {action: list_pets, input: {}}
+`)
+	stdout, stderr, code := flowrunHere(t, r.binary, r.dir, []string{"XDG_STATE_HOME=" + r.dir}, "plugins", "test", "./flowrun-plugin-openapi", "--config", "kit.yaml")
+	if code != 0 || !strings.Contains(stdout, " 0 failed") {
+		t.Errorf("plugins test exits %d:\n%s%s", code, stdout, stderr)
+	}
 }

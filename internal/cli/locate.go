@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -116,7 +117,7 @@ func (a *app) engineConfig(at place) workspace.Config {
 		Attach: a.attached, AttachTimeouts: a.attachTimeouts,
 		Lock: lock, StateDir: at.stateDir, ProjectFile: at.projectFile, Dir: at.root, WorkDir: a.sys.Dir, Environ: a.sys.Environ,
 		Executable: a.sys.Executable, Bundled: bundledNames(), Version: a.sys.Version, Sandbox: a.engineSandbox(at),
-		Now: a.sys.Now, Entropy: a.sys.Entropy, Log: a.logger(), Ignored: a.noteIgnored, ControlGroup: controlGroup, AllowNetworkFS: a.boolSetting("allow_network_fs"), AcceptRollback: a.flags.acceptRollback,
+		Now: a.sys.Now, Entropy: a.sys.Entropy, Log: a.logger(), Ignored: a.noteIgnored, Told: a.noteTold, ControlGroup: controlGroup, AllowNetworkFS: a.boolSetting("allow_network_fs"), AcceptRollback: a.flags.acceptRollback,
 	}
 }
 
@@ -124,6 +125,21 @@ func (a *app) engineConfig(at place) workspace.Config {
 // schemas are not read.
 func (a *app) noteIgnored(plugin string, words []string) {
 	a.note("the schemas of plugin %s say `%s`, which is not read: what it excludes is not noticed", plugin, strings.Join(words, "`, `"))
+}
+
+// maxTold is how many warnings about what a plugin is told are shown.
+const maxTold = 50
+
+// noteTold says what a plugin does not take of what flowrun.yaml tells it: once, when it
+// describes itself.
+func (a *app) noteTold(_ string, warnings diag.List) {
+	for i, warning := range warnings {
+		if i == maxTold {
+			a.note("and %d more of the kind", len(warnings)-maxTold)
+			return
+		}
+		a.note("%s:%d: %s", warning.File, warning.Line, warning.Message)
+	}
 }
 
 // logger writes what the engine says of itself to stderr when FLOWRUN_LOG names
