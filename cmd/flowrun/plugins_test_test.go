@@ -17,7 +17,7 @@ import (
 func TestIssue15_TheBundledPluginsPassTheKit(t *testing.T) {
 	t.Parallel()
 	binary := buildBinary(t)
-	for _, name := range suitesize.Part(t, []string{"analytics", "auth", "dictionary", "http", "netinfo", "tasks"}) {
+	for _, name := range suitesize.Part(t, []string{"analytics", "auth", "dictionary", "exec", "files", "http", "netinfo", "tasks"}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			kitPasses(t, binary, t.TempDir(), name)

@@ -33,7 +33,7 @@ type WriteInput struct {
 	Path      string    `json:"path" doc:"The file, from the root" min:"1"`
 	Content   sdk.Value `json:"content" doc:"Text; with another format a list of texts, any JSON, a list of objects, or base64"`
 	Format    string    `json:"format" doc:"How the content is written" enum:"text,lines,json,csv,bytes" default:"text"`
-	Columns   []string  `json:"columns,omitempty" doc:"Columns of CSV; without them those of the objects" max:"1000"`
+	Columns   []string  `json:"columns,omitempty" doc:"Columns of CSV; without them those of the objects, as they come: of an expression in alphabetical order" max:"1000"`
 	Delimiter string    `json:"delimiter,omitempty" doc:"What stands between the cells of CSV; a comma where it is not said" min:"1" max:"1"`
 	Exists    string    `json:"exists" doc:"What becomes of a file that is there with another content" enum:"replace,keep,fail" default:"replace"`
 	IfSHA256  string    `json:"if_sha256,omitempty" doc:"Only where the file has this content now, or the new one already" pattern:"^[0-9a-f]{64}$"`
