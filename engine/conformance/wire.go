@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/flowrun/flowrun/sdk/proto/handshake"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
@@ -169,7 +171,9 @@ func (k *kit) take(name string, event *pluginv1.ExecuteEvent, got *answer) {
 
 // validate asks for a static check.
 func (k *kit) validate(ctx context.Context, p *process, name string, input []byte, unknown ...string) (*pluginv1.ValidateResponse, error) {
-	response, err := p.rpc.Validate(p.authorized(ctx), &pluginv1.ValidateRequest{Action: name, Input: &pluginv1.Value{Json: input}, Unknown: unknown})
+	request := &pluginv1.ValidateRequest{Action: name, Input: &pluginv1.Value{Json: input}, Unknown: unknown}
+	k.configure(request)
+	response, err := p.rpc.Validate(p.authorized(ctx), request)
 	if err == nil {
 		k.ear.hear("what Validate says of "+name, response)
 	}
@@ -236,4 +240,30 @@ func pause(ctx context.Context, p *pluginv1.Pending) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// configure puts the config of the connection into a question to a plugin that looks at
+// it, without its secrets.
+func (k *kit) configure(request *pluginv1.ValidateRequest) {
+	if !slices.Contains(k.described.GetPlugin().GetFeatures(), handshake.FeatureValidateConfig) || len(k.connection) == 0 {
+		return
+	}
+	var config map[string]json.RawMessage
+	var described struct {
+		Properties map[string]struct {
+			Secret bool `json:"writeOnly"`
+		} `json:"properties"`
+	}
+	if json.Unmarshal(k.connection, &config) != nil || json.Unmarshal(k.described.GetConfigSchema(), &described) != nil {
+		return
+	}
+	for name, setting := range described.Properties {
+		if _, there := config[name]; there && setting.Secret {
+			delete(config, name)
+			request.ConfigUnknown = append(request.ConfigUnknown, "/"+name)
+		}
+	}
+	slices.Sort(request.ConfigUnknown)
+	open, _ := json.Marshal(config) // of JSON values
+	request.Connection, request.Config = connectionName, &pluginv1.Value{Json: open}
 }

@@ -39,7 +39,7 @@ type Simulator struct {
 	// workflows may name, for plugins that simulate themselves. Secrets are not kept.
 	Keep []string
 	Rate string // "60/10s"; "" = the plugin's own limiter
-	By         string // the command of somebody else's, for people; "" = flowrun's own
+	By   string // the command of somebody else's, for people; "" = flowrun's own
 	// Approve gives the command that approves a login by its code, shown beside what
 	// asks for it. nil = none is needed.
 	Approve func(code string) string

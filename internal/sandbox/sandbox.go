@@ -50,9 +50,9 @@ type Options struct {
 type Service struct {
 	Plugin string
 	Config json.RawMessage // of a connection to it
-	Keep   []string // settings of the declared connection that hold besides
-	Rate   string   // "" = there is no limit
-	URL    string   // "" = the plugin simulates itself
+	Keep   []string        // settings of the declared connection that hold besides
+	Rate   string          // "" = there is no limit
+	URL    string          // "" = the plugin simulates itself
 }
 
 // simulator is one service that can be simulated.
@@ -101,7 +101,11 @@ func Start(o Options) (*Sandbox, error) {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
-	s.services = append(s.services, local()...)
+	id, err := newID(o.Random)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.services = append(s.services, local(id)...)
 	slices.SortFunc(s.services, func(a, b Service) int { return strings.Compare(a.Plugin, b.Plugin) })
 	return s, nil
 }

@@ -57,7 +57,7 @@ func TestEveryServiceRunsOnLoopback(t *testing.T) {
 	}
 	for _, service := range running.Services() {
 		if own, ok := Local(service.Plugin); ok {
-			if service.URL != "" || service.Rate != "" || string(service.Config) != string(own.Config) || len(service.Keep) == 0 {
+			if service.URL != "" || service.Rate != "" || !strings.Contains(string(service.Config), `{"simulated":"`) || len(own.Keep) != len(service.Keep) || len(service.Keep) == 0 {
 				t.Errorf("%+v", service)
 			}
 			continue

@@ -14,7 +14,7 @@ import (
 // Config is a connection's settings.
 type Config struct {
 	Commands  map[string]Command `json:"commands,omitempty" doc:"The commands that workflows may name, each by a name of its own"`
-	Simulated bool               `json:"simulated,omitempty" doc:"No command is started, and each answers with its sample: set by the sandbox"`
+	Simulated string             `json:"simulated,omitempty" doc:"No command is started, and each answers with its sample; names the sandbox, which sets it"`
 }
 
 // Command is the declaration of one command.
@@ -68,7 +68,7 @@ func (c Config) names() []string { return slices.Sorted(maps.Keys(c.Commands)) }
 // command returns a declaration. A simulated connection without any has those of the
 // examples.
 func (c Config) command(name string) (Command, bool) {
-	if c.Simulated && len(c.Commands) == 0 {
+	if c.Simulated != "" && len(c.Commands) == 0 {
 		command, ok := samples()[name]
 		return command, ok
 	}
@@ -140,7 +140,7 @@ func (c Command) grace() time.Duration {
 // checkConfig says what is wrong with a connection's declarations.
 func checkConfig(c Config) []sdk.Problem {
 	var problems []sdk.Problem
-	if len(c.Commands) == 0 && !c.Simulated {
+	if len(c.Commands) == 0 && c.Simulated == "" {
 		problems = append(problems, sdk.Problemf("/commands", "declares no command").
 			WithDetail("declare one: `commands: {report: {argv: [./report.py]}}`, and grant it: `plugins: {exec: {grants: {commands: [./report.py]}}}`"))
 	}

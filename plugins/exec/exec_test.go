@@ -246,7 +246,7 @@ func TestTypesStepsByTheDeclaration(t *testing.T) {
 func TestASimulatedCommandIsNotStarted(t *testing.T) {
 	b := newBench(t)
 	open := func(config map[string]any) *sdktest.Plugin {
-		config["simulated"] = true
+		config["simulated"] = "x"
 		return sdktest.Open(t, exec.NewWith(exec.Options{Now: time.Now, Dir: b.dir}), config)
 	}
 	p := open(map[string]any{"commands": map[string]any{

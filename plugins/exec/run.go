@@ -36,7 +36,7 @@ func (p *plugin) run(c *call, effect string, in RunInput) (sdk.Value, error) {
 	if wrong != nil {
 		return nil, sdk.Invalid(wrong.Pointer, "%s", wrong.Summary).WithHint("%s", wrong.Detail)
 	}
-	if c.Config.Simulated {
+	if c.Config.Simulated != "" {
 		return p.simulate(c, in.Command, command, ready)
 	}
 	began := p.options.Now()

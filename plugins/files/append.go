@@ -28,11 +28,10 @@ type AppendInput struct {
 
 // Appended is what became of a file.
 type Appended struct {
-	Root    string `json:"root" doc:"The root"`
-	Path    string `json:"path" doc:"From the root"`
-	Offset  int64  `json:"offset" doc:"Where in the file the content begins"`
-	Size    int64  `json:"size" doc:"Bytes of the file behind it"`
-	Changed bool   `json:"changed" doc:"Whether this attempt wrote: false where an attempt before had done it"`
+	Root   string `json:"root" doc:"The root"`
+	Path   string `json:"path" doc:"From the root"`
+	Offset int64  `json:"offset" doc:"Where in the file the content begins"`
+	Size   int64  `json:"size" doc:"Bytes of the file with it"`
 }
 
 // checkAppend says why a content can't be written.
@@ -60,18 +59,18 @@ func (p *plugin) appendTo(c *call, in AppendInput) (Appended, error) {
 	if err != nil {
 		return Appended{}, sdk.NotSent(err)
 	}
-	defer f.Close()
+	defer closed(f)
 	name := clean(in.Path)
 	parent, base, err := f.parent(name, in.Folders)
 	if err != nil {
 		return Appended{}, sdk.NotSent(err)
 	}
-	defer parent.Close()
+	defer closed(parent)
 	file, info, err := f.openToAppend(parent, name, base)
 	if err != nil {
 		return Appended{}, sdk.NotSent(err)
 	}
-	defer file.Close()
+	defer closed(file)
 	output := Appended{Root: f.name, Path: name}
 	err = p.appendOpen(c, f, parent, file, info, raw, &output)
 	return output, err
@@ -119,7 +118,7 @@ func (p *plugin) appendOpen(c *call, f *folder, parent *os.Root, file *os.File, 
 	} else if err := note(c, "append", mine); err != nil {
 		return sdk.NotSent(err)
 	}
-	output.Offset, output.Size = mine.Offset, max(end, mine.Offset+int64(len(raw)))
+	output.Offset, output.Size = mine.Offset, mine.Offset+int64(len(raw)) // the same for each attempt
 	if written == int64(len(raw)) {
 		return nil
 	}
@@ -136,7 +135,6 @@ func (p *plugin) appendOpen(c *call, f *folder, parent *os.Root, file *os.File, 
 	if err != nil {
 		return partly(f.fail("append to", output.Path, err))
 	}
-	output.Changed = true
 	return nil
 }
 

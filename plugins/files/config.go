@@ -13,7 +13,7 @@ import (
 type Config struct {
 	Roots     map[string]Root `json:"roots,omitempty" doc:"The folders that workflows may name, each by a name of its own"`
 	MaxBytes  int64           `json:"max_bytes" doc:"The most bytes of a file that is read or written" default:"4194304" min:"1" max:"67108864"`
-	Simulated bool            `json:"simulated,omitempty" doc:"Every root is a throw-away folder with a copy of what the declared one has: set by the sandbox"`
+	Simulated string          `json:"simulated,omitempty" doc:"Every root is a throw-away folder with a copy of what the declared one has; names the sandbox, which sets it"`
 }
 
 // Root is one folder that workflows may name.
@@ -26,7 +26,7 @@ type Root struct {
 // checkConfig says what is wrong with a connection's settings.
 func checkConfig(c Config) []sdk.Problem {
 	var problems []sdk.Problem
-	if len(c.Roots) == 0 && !c.Simulated {
+	if len(c.Roots) == 0 && c.Simulated == "" {
 		problems = append(problems, sdk.Problemf("/roots", "names no folder").
 			WithDetail("name one: `roots: {data: {path: ./data}}`, and grant it: `plugins: {files: {grants: {paths: [\"./data:ro\"]}}}`"))
 	}
@@ -55,7 +55,7 @@ func ofTheSystem(path string) bool {
 
 // rootProblems says why a step can't use a root by that name; "" is the only one.
 func (c Config) rootProblems(pointer, name string, write bool) []sdk.Problem {
-	if c.Simulated && len(c.Roots) == 0 {
+	if c.Simulated != "" && len(c.Roots) == 0 {
 		return nil
 	}
 	names := slices.Sorted(maps.Keys(c.Roots))
@@ -90,5 +90,5 @@ func (c Config) root(name string) (string, Root) {
 	if name == "" {
 		name = "files"
 	}
-	return name, Root{Write: c.Simulated} // a simulated connection without roots has all
+	return name, Root{Write: c.Simulated != ""} // a simulated connection without roots has all
 }

@@ -340,19 +340,19 @@ func TestMovesOnceForEachCall(t *testing.T) {
 	b := open(t, nil)
 	b.put("a", "one")
 	input := map[string]any{"path": "a", "to": "done/a"}
-	if first := b.gives("move", input, sdktest.Key("k1")); first["changed"] != true || b.held("done/a") != "one" {
+	if first := b.gives("move", input, sdktest.Key("k1")); first["path"] != "done/a" || b.held("done/a") != "one" {
 		t.Errorf("moved: %v", first)
 	}
-	if again := b.gives("move", input, sdktest.Key("k1")); again["changed"] != false {
+	if again := b.gives("move", input, sdktest.Key("k1")); again["path"] != "done/a" {
 		t.Errorf("again: %v", again)
 	}
 	b.put("a", "another") // dropped meanwhile: it is no part of that call
-	if again := b.gives("move", input, sdktest.Key("k1")); again["changed"] != false || b.held("a") != "another" || b.held("done/a") != "one" {
+	if again := b.gives("move", input, sdktest.Key("k1")); b.held("a") != "another" || b.held("done/a") != "one" {
 		t.Errorf("a file that came later: %v", again)
 	}
 	b.fails("move", input, sdk.CodeConflict, "exists", sdktest.Key("k2"))
 	input["exists"] = "replace"
-	if replaced := b.gives("move", input, sdktest.Key("k3")); replaced["changed"] != true || b.held("done/a") != "another" {
+	if replaced := b.gives("move", input, sdktest.Key("k3")); b.held("done/a") != "another" {
 		t.Errorf("replaced: %v", replaced)
 	}
 	b.fails("move", map[string]any{"path": "a", "to": "b"}, sdk.CodeNotFound, "", sdktest.Key("k4"))
@@ -420,8 +420,8 @@ func TestASimulatedRootIsACopy(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(real, 0o755), os.WriteFile(filepath.Join(real, "a.txt"), []byte("real"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	p := sdktest.Open(t, files.NewWith(files.Options{Now: time.Now, Random: strings.NewReader(strings.Repeat("r", 100)), Dir: top, Temp: t.TempDir()}),
-		map[string]any{"simulated": true, "roots": map[string]any{"r": map[string]any{"path": "./real", "write": true}}})
+	p := sdktest.Open(t, files.NewWith(files.Options{Now: time.Now, Random: strings.NewReader(strings.Repeat("r", 100)), Dir: top, Home: t.TempDir()}),
+		map[string]any{"simulated": "x", "roots": map[string]any{"r": map[string]any{"path": "./real", "write": true}}})
 	var read struct{ Text string }
 	p.Call("read", map[string]any{"path": "a.txt"}).Decode(t, &read)
 	p.Call("write", map[string]any{"path": "a.txt", "content": "changed"})
@@ -430,7 +430,7 @@ func TestASimulatedRootIsACopy(t *testing.T) {
 	if read.Text != "changed" || err != nil || string(raw) != "real" {
 		t.Errorf("the copy %q, the folder %q, %v", read.Text, raw, err)
 	}
-	free := sdktest.Open(t, files.NewWith(files.Options{Now: time.Now, Random: strings.NewReader(strings.Repeat("r", 100)), Temp: t.TempDir()}), map[string]any{"simulated": true})
+	free := sdktest.Open(t, files.NewWith(files.Options{Now: time.Now, Random: strings.NewReader(strings.Repeat("r", 100)), Home: t.TempDir()}), map[string]any{"simulated": "x"})
 	for _, action := range free.Describe().Actions {
 		for _, example := range action.Examples {
 			if failed := free.Call(action.Name, example.Input, sdktest.Key(example.Name)).Err; failed != nil {

@@ -3,6 +3,7 @@ package files
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -28,7 +29,7 @@ type call = sdk.Call[Config]
 func (p *plugin) open(c *call, name string) (*folder, error) {
 	name, declared := c.Config.root(name)
 	f := &folder{name: name, declared: declared, path: declared.Path}
-	if c.Config.Simulated {
+	if c.Config.Simulated != "" {
 		if err := p.simulate(c, f); err != nil {
 			return nil, err
 		}
@@ -210,3 +211,6 @@ func syncFolder(root *os.Root) error {
 	}
 	return errors.Join(err, dir.Close())
 }
+
+// closed closes what was only looked at, or whose changes are durable already.
+func closed(c io.Closer) { _ = c.Close() }

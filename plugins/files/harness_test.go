@@ -29,7 +29,7 @@ func open(t *testing.T, step func(string) error) *bench {
 	b := &bench{t: t, root: filepath.Join(top, "root"), outside: filepath.Join(top, "outside")}
 	b.folder(b.root)
 	b.folder(b.outside)
-	b.Plugin = sdktest.Open(t, files.NewWith(files.Options{Now: time.Now, Random: rand.Reader, Dir: top, Temp: t.TempDir(), Step: step}),
+	b.Plugin = sdktest.Open(t, files.NewWith(files.Options{Now: time.Now, Random: rand.Reader, Dir: top, Home: t.TempDir(), Step: step}),
 		map[string]any{"roots": map[string]any{"r": map[string]any{"path": "./root", "write": true}}})
 	return b
 }

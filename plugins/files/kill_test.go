@@ -124,7 +124,7 @@ func TestAWriterThatIsKilledAnywhereLeavesAWholeFile(t *testing.T) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		for lines.Scan() { //nolint:revive // until its end
+		for lines.Scan() { // until its end
 		}
 		_ = cmd.Wait() // it was killed
 		whole(t, root)

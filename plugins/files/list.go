@@ -58,7 +58,7 @@ func (p *plugin) list(c *call, in ListInput) (ListOutput, error) {
 	if err != nil {
 		return ListOutput{}, err
 	}
-	defer f.Close()
+	defer closed(f)
 	after := in.After
 	if cursor := c.PageCursor(); cursor != "" {
 		after = cursor
@@ -145,6 +145,6 @@ func (f *folder) entries(dir string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer opened.Close()
+	defer closed(opened)
 	return opened.ReadDir(-1)
 }

@@ -22,9 +22,8 @@ type MoveInput struct {
 
 // Moved is where something is now.
 type Moved struct {
-	Root    string `json:"root" doc:"The root of the new path"`
-	Path    string `json:"path" doc:"The new path, from its root"`
-	Changed bool   `json:"changed" doc:"Whether this attempt moved it: false where an attempt before had done it"`
+	Root string `json:"root" doc:"The root of the new path"`
+	Path string `json:"path" doc:"The new path, from its root"`
 }
 
 // checkTarget holds the new root of a move against those of the connection.
@@ -46,13 +45,13 @@ func (p *plugin) move(c *call, in MoveInput) (Moved, error) {
 	if err != nil {
 		return Moved{}, sdk.NotSent(err)
 	}
-	defer from.Close()
+	defer closed(from)
 	to := from
 	if in.ToRoot != "" && in.ToRoot != from.name {
 		if to, err = p.open(c, in.ToRoot); err != nil {
 			return Moved{}, sdk.NotSent(err)
 		}
-		defer to.Close()
+		defer closed(to)
 	}
 	old, name := clean(in.Path), clean(in.To)
 	output := Moved{Root: to.name, Path: name}
@@ -75,11 +74,7 @@ func (p *plugin) move(c *call, in MoveInput) (Moved, error) {
 	if err := note(c, "move", mine); err != nil {
 		return output, sdk.NotSent(err)
 	}
-	if err := p.rename(from, to, old, name, in); err != nil {
-		return output, err
-	}
-	output.Changed = true
-	return output, nil
+	return output, p.rename(from, to, old, name, in)
 }
 
 // at reports whether the very file that was noted is at a path.
@@ -110,12 +105,12 @@ func (p *plugin) rename(from, to *folder, old, name string, in MoveInput) error 
 	if err != nil {
 		return sdk.NotSent(err)
 	}
-	defer source.Close()
+	defer closed(source)
 	target, base, err := to.parent(name, in.Folders)
 	if err != nil {
 		return sdk.NotSent(err)
 	}
-	defer target.Close()
+	defer closed(target)
 	if err := p.step("rename"); err != nil {
 		return sdk.NotSent(from.fail("move", old, err))
 	}
@@ -161,7 +156,7 @@ func (p *plugin) remove(c *call, in RemoveInput) (Removed, error) {
 	if err != nil {
 		return Removed{}, sdk.NotSent(err)
 	}
-	defer f.Close()
+	defer closed(f)
 	name := clean(in.Path)
 	output := Removed{Root: f.name, Path: name}
 	parent, base, err := f.parent(name, false)
@@ -171,7 +166,7 @@ func (p *plugin) remove(c *call, in RemoveInput) (Removed, error) {
 	if err != nil {
 		return output, sdk.NotSent(err)
 	}
-	defer parent.Close()
+	defer closed(parent)
 	if _, err := parent.Lstat(base); errors.Is(err, fs.ErrNotExist) {
 		return output, nil
 	}

@@ -24,7 +24,7 @@ type Options struct {
 	Now    func() time.Time // clock for files that still change
 	Random io.Reader        // for names of temporary files
 	Dir    string           // folder from which the paths of roots are meant; "" = the process's own
-	Temp   string           // folder in which a simulated connection has its roots
+	Home   string           // folder in which simulated connections have their roots
 	// Step is told of each step of a write; an error ends it there, as a full disk does.
 	// nil = nobody is told.
 	Step func(step string) error
@@ -32,7 +32,15 @@ type Options struct {
 
 // New returns the plugin with what a process has.
 func New() *sdk.Plugin {
-	return NewWith(Options{Now: time.Now, Random: rand.Reader, Dir: sdk.ProjectDir(), Temp: os.TempDir()})
+	return NewWith(Options{Now: time.Now, Random: rand.Reader, Dir: sdk.ProjectDir(), Home: home()})
+}
+
+// home is the folder that lasts as long as the plugin is in a project.
+func home() string {
+	if home, err := os.UserHomeDir(); err == nil {
+		return home
+	}
+	return os.TempDir()
 }
 
 // NewWith returns the plugin with what a test passes in.
@@ -82,8 +90,7 @@ func NewWith(o Options) *sdk.Plugin {
 			sdk.ValidateOn(checkTarget),
 			sdk.ValidateField("/path", func(in MoveInput) []sdk.Problem { return pathProblems("/path", in.Path) }),
 			sdk.ValidateField("/to", func(in MoveInput) []sdk.Problem { return pathProblems("/to", in.To) }),
-			sdk.Fault(sdk.CodeConflict, "exists", "Something is at the new path, and `exists` is `fail`."),
-			sdk.Example("a file", map[string]any{"root": "out", "path": "hello.txt", "to": "done/hello.txt"}, nil))...),
+			sdk.Fault(sdk.CodeConflict, "exists", "Something is at the new path, and `exists` is `fail`."))...),
 		sdk.Idempotent("remove", "Takes a file or a folder away. One that is not there is no failure.", p.remove, shared(
 			onRoot(func(in RemoveInput) (string, bool) { return in.Root, true }),
 			sdk.ValidateField("/path", func(in RemoveInput) []sdk.Problem { return pathProblems("/path", in.Path) }),

@@ -104,7 +104,7 @@ func (p *plugin) read(c *call, in ReadInput) (sdk.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer closed(f)
 	name, options := clean(in.Path), in.options()
 	answer := sdk.Members{{Name: "found", Value: sdk.Value("true")}, {Name: "root", Value: sdk.Text(f.name)}, {Name: "path", Value: sdk.Text(name)}}
 	raw, info, err := f.readAll(name, c.Config.MaxBytes)
@@ -163,7 +163,7 @@ func (f *folder) readAll(name string, most int64) ([]byte, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	defer file.Close()
+	defer closed(file)
 	raw, err := f.readOpen(file, name, most)
 	return raw, info, err
 }

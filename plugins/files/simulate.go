@@ -27,16 +27,24 @@ func samples() map[string]string {
 	}
 }
 
-// simulate gives a root a throw-away folder of this process: with a copy of what the
+// simulate gives a root a throw-away folder of the sandbox: with a copy of what the
 // declared folder has, as far as it may be opened, and with samples where none is
 // declared. Nothing that is done there reaches the declared folder.
 func (p *plugin) simulate(c *call, f *folder) error {
 	p.simulating.Lock()
 	defer p.simulating.Unlock()
 	real := f.declared.Path
-	f.path = filepath.Join(p.options.Temp, "simulated", url.PathEscape(c.ConnectionName()), url.PathEscape(f.name))
+	all, sandbox := filepath.Join(p.options.Home, "simulated"), url.PathEscape(c.Config.Simulated)
+	f.path = filepath.Join(all, sandbox, url.PathEscape(c.ConnectionName()), url.PathEscape(f.name))
 	if _, err := os.Stat(f.path); err == nil {
 		return nil
+	}
+	if others, err := os.ReadDir(all); err == nil { // of sandboxes before
+		for _, other := range others {
+			if other.Name() != sandbox {
+				_ = os.RemoveAll(filepath.Join(all, other.Name())) // the next one tries again
+			}
+		}
 	}
 	fresh := f.path + ".new"
 	err := errors.Join(os.RemoveAll(fresh), os.MkdirAll(fresh, 0o700))
@@ -72,7 +80,7 @@ func (p *plugin) seed(real, into string) error {
 	if err != nil {
 		return err
 	}
-	defer source.Close()
+	defer closed(source)
 	return copyTree(source, into)
 }
 
@@ -107,7 +115,7 @@ func copyFile(source *os.Root, name, into string, left int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer from.Close()
+	defer closed(from)
 	to, err := os.OpenFile(into, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return 0, err

@@ -30,7 +30,7 @@ func (p *plugin) stat(c *call, in StatInput) (StatOutput, error) {
 	if err != nil {
 		return StatOutput{}, err
 	}
-	defer f.Close()
+	defer closed(f)
 	name := clean(in.Path)
 	output := StatOutput{Root: f.name, Path: name}
 	info, err := f.Lstat(name)

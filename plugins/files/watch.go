@@ -37,7 +37,7 @@ func (p *plugin) watch(c *call, in WatchInput) (WatchOutput, error) {
 	if err != nil {
 		return WatchOutput{}, err
 	}
-	defer f.Close()
+	defer closed(f)
 	found, err := f.walk(c, walk{from: clean(in.Path), recursive: in.Recursive, wanted: func(_ string, entry fs.DirEntry) bool {
 		return entry.Type().IsRegular() && matches(in.Match, entry.Name())
 	}})

@@ -99,7 +99,7 @@ func (p *plugin) write(c *call, in WriteInput) (Written, error) {
 	if err != nil {
 		return Written{}, sdk.NotSent(err)
 	}
-	defer f.Close()
+	defer closed(f)
 	name := clean(in.Path)
 	output := Written{Root: f.name, Path: name, Size: int64(len(raw)), SHA256: digest(raw)}
 	there, err := f.present(name)
@@ -114,7 +114,7 @@ func (p *plugin) write(c *call, in WriteInput) (Written, error) {
 	if err != nil {
 		return output, sdk.NotSent(err)
 	}
-	defer parent.Close()
+	defer closed(parent)
 	if err := p.replace(f, parent, name, base, raw, in.rights(there), in.Exists == "fail" && !there.found); err != nil {
 		return output, err
 	}
@@ -152,7 +152,7 @@ func (f *folder) present(name string) (present, error) {
 	if err != nil {
 		return there, err
 	}
-	defer file.Close()
+	defer closed(file)
 	if there.sha256, err = digestOf(file); err != nil {
 		return there, f.fail("read", name, err)
 	}
