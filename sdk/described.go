@@ -81,7 +81,7 @@ type Manifest struct {
 	Doc      string    // one line about the plugin; "" = that of New
 	Config   Value     // JSON Schema of a connection's config; nil = as the tags of C say
 	Recipe   []byte    // for connections: Call.Recipe and ValidateConfig get it; at most 1 MiB, no secrets
-	Parts    []Part    // limiters, Login, TokenAction: what is said of the plugin and not run
+	Parts    []Part    // limiters, Login, TokenAction, Simulator: what is said of the plugin and not run
 	Warnings []Problem // what it does not take of the settings, with pointers into them: told once
 	Actions  []Entry
 	// Action makes one of the actions: it is called for those that somebody uses, in the

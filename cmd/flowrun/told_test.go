@@ -300,3 +300,56 @@ func TestIssue16_1_ABundledPluginUnderAnotherName(t *testing.T) {
 	write(t, r.dir, "flowrun.yaml", fmt.Sprintf(plugins, "dictionary"))
 	r.fails(3, []string{"flowrun.yaml:2:3", "FR5025", "takes no settings, and has no other name than dictionary"}, "validate", "once.yaml")
 }
+
+const toldOpenAPI = `openapi: 3.1.0
+info: {title: CRM, version: "1"}
+servers: [{url: "https://crm.example"}]
+paths:
+  /customers/{id}:
+    get:
+      operationId: customer
+      parameters: [{name: id, in: path, required: true, schema: {type: string}}]
+      responses:
+        "200":
+          description: one
+          content: {application/json: {schema: {type: object, required: [name], properties: {name: {type: string}}}, example: {name: Ada}}}
+`
+
+// TestIssue16_1_TwoDocumentsOfOneBundledPlugin has the plugin openapi twice in one project,
+// each with its own document, and its simulator in the place of the service.
+func TestIssue16_1_TwoDocumentsOfOneBundledPlugin(t *testing.T) {
+	t.Parallel()
+	r := &revised{t: t, binary: buildBinary(t), dir: t.TempDir()}
+	write(t, r.dir, "crm.yaml", toldOpenAPI)
+	write(t, r.dir, "other.yaml", strings.ReplaceAll(toldOpenAPI, "operationId: customer", "operationId: person"))
+	write(t, r.dir, "flowrun.yaml", "plugins:\n  crm: {source: \"bundled:openapi\", with: {document: crm.yaml}}\n  people: {source: \"bundled:openapi\", with: {document: other.yaml}}\n")
+	write(t, r.dir, "both.yaml", `flowrun: v1
+name: both
+steps:
+  - id: one
+    uses: crm.customer
+    with: {id: c1}
+  - id: two
+    uses: people.person
+    with: {id: p1}
+outputs: {one: "${{ steps.one.outputs.name }}", two: "${{ steps.two.outputs.name }}"}
+`)
+	r.flowrun(0, "validate", "--strict", "both.yaml")
+	out := r.flowrun(0, "run", "both.yaml", "--sandbox", "-o", "json")
+	if !strings.Contains(out, `"one":"Ada"`) || !strings.Contains(out, `"two":"Ada"`) {
+		t.Errorf("the run in a sandbox:\n%s", out)
+	}
+	r.change("both.yaml", "uses: crm.customer", "uses: crm.person")
+	r.fails(3, []string{"both.yaml:5:11", "has no action `person`"}, "validate", "both.yaml")
+	r.change("both.yaml", "uses: crm.person", "uses: openapi.person")
+	r.fails(3, []string{"both.yaml:5:11", "flowrun.yaml tells it nothing", "with: {document: ..}"}, "validate", "both.yaml")
+	if out := r.flowrun(0, "plugins", "list"); !strings.Contains(out, "bundled:openapi") {
+		t.Errorf("the list does not say whose names these are:\n%s", out)
+	}
+	r.flowrun(0, "plugins", "lock")
+	r.change("both.yaml", "uses: openapi.person", "uses: crm.customer")
+	r.flowrun(0, "run", "both.yaml", "--sandbox", "--locked")
+	write(t, r.dir, "crm.yaml", toldOpenAPI+"# changed\n")
+	r.fails(3, []string{"plugin crm", "tells it something else"}, "run", "both.yaml", "--sandbox", "--locked")
+	r.fails(11, []string{"changed", "crm"}, "plugins", "verify")
+}

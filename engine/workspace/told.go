@@ -164,7 +164,7 @@ func readToldFile(dir, path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the project's root: %w", err)
 	}
-	defer func() { _ = root.Close() }() // it was only read
+	defer func() { _ = root.Close() }()                                                     // it was only read
 	file, err := root.OpenFile(filepath.FromSlash(path), os.O_RDONLY|syscall.O_NONBLOCK, 0) // who waits at a pipe waits for ever
 	if err != nil {
 		return nil, reasonOf(err)
