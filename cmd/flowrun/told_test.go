@@ -285,7 +285,7 @@ func TestIssue16_1_AnUpgradeOfWhatIsToldSomethingIsCompared(t *testing.T) {
 		t.Errorf("the reference lacks an action:\n%s", docs)
 	}
 	shown := r.flowrun(0, "plugins", "show", "crm")
-	if !strings.Contains(shown, "endpoints") {
+	if !strings.Contains(shown, "endpoints") || !strings.Contains(shown, "takes      document, text, required: JSON file with the endpoints") {
 		t.Errorf("shown:\n%s", shown)
 	}
 }

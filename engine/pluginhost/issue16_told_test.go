@@ -185,10 +185,14 @@ func TestIssue16_1_WhatAPluginIsToldIsItsRevision(t *testing.T) {
 		t.Errorf("an action that nobody used of a revision whose settings are gone: %+v", answer.Failed)
 	}
 
-	// Nobody needs it any more.
+	// As long as somebody needs it, it stays.
 	drop := tellWorld(t, "told", w.host.options.StateDir, &say, 3)
 	drop.clock.advance(time.Hour)
 	drop.say(t, "", "say_00000")
+	drop.host.DropRevisions(func(_, digest string) bool { return digest == fresh.Digest || digest == one })
+	if kept, err := filepath.Glob(filepath.Join(w.host.dir, one+"*")); err != nil || len(kept) != 2 {
+		t.Errorf("%v: of a revision that is needed %v is left", err, kept)
+	}
 	drop.host.DropRevisions(func(_, digest string) bool { return digest == fresh.Digest })
 	var gone *PluginError
 	if err := drop.host.Holds("crm", one); !errors.As(err, &gone) || gone.Reason != ReasonGone {

@@ -248,6 +248,19 @@ func (p *Workspace) addTold(name string, said []pluginhost.Diagnostic, problems 
 	}
 }
 
+// SettingsDoc tells what flowrun.yaml can tell a plugin; nil = nothing.
+func (p *Workspace) SettingsDoc(name string) ([]FieldDoc, error) {
+	d, err := p.Describe(name)
+	if err != nil || len(d.SettingsSchema) == 0 {
+		return nil, err
+	}
+	t, err := schema.FromJSON(d.SettingsSchema)
+	if err != nil {
+		return nil, fmt.Errorf("settings schema of plugin %s: %w", name, err)
+	}
+	return fieldDocs(t, "", 0), nil
+}
+
 // tellTold hands on what a plugin has said against what it was told, and took.
 func (p *Workspace) tellTold(name string, said []pluginhost.Diagnostic) {
 	var warnings diag.List

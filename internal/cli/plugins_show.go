@@ -16,6 +16,8 @@ type pluginSheet struct {
 	Wants   workspace.Grants        `json:"wants"`   // what it asks for
 	Grants  workspace.Grants        `json:"grants"`  // what flowrun.yaml gives it
 	Sandbox []workspace.Confinement `json:"sandbox"` // what this system holds it to
+
+	Settings []workspace.FieldDoc `json:"settings,omitempty"` // what flowrun.yaml can tell it (`with`)
 }
 
 func (a *app) showPlugin(ctx context.Context, project *workspace.Workspace, args []string) (err error) {
@@ -35,6 +37,9 @@ func (a *app) showPlugin(ctx context.Context, project *workspace.Workspace, args
 	if sheet.Wants, sheet.Grants, err = project.PluginGrants(name); err != nil {
 		return err
 	}
+	if sheet.Settings, err = project.SettingsDoc(name); err != nil {
+		return err
+	}
 	return a.print(sheet, func() { a.printSheet(sheet) })
 }
 
@@ -45,6 +50,17 @@ func (a *app) printSheet(sheet pluginSheet) {
 	line("digest", sheet.Digest)
 	line("asks for", cmp.Or(sheet.Wants.String(), "nothing"))
 	line("granted", cmp.Or(sheet.Grants.String(), "nothing"))
+	for i, setting := range sheet.Settings {
+		label := ""
+		if i == 0 {
+			label = "takes"
+		}
+		text := setting.Name + ", " + setting.Type
+		if setting.Required {
+			text += ", required"
+		}
+		line(label, text+": "+setting.Doc)
+	}
 	if !sheet.Missing.Empty() {
 		line("", "not granted, it runs without: "+sheet.Missing.String())
 	}
