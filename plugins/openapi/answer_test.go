@@ -173,8 +173,7 @@ func TestACredentialThatIsMissingIsSaidBeforeAnythingIsSent(t *testing.T) {
 func TestClientCredentials(t *testing.T) {
 	t.Parallel()
 	issued := 0
-	var login *httptest.Server
-	login = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	login := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		issued++
 		if user, password, _ := r.BasicAuth(); user != "me" || password != "s-1" || r.FormValue("scope") != "read" {
 			t.Errorf("the token request is of %s with scope %q", user, r.FormValue("scope"))

@@ -3,6 +3,7 @@ package openapi
 import (
 	"cmp"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -45,9 +46,9 @@ func (o *Operation) EffectWord() string {
 		return o.Effect
 	}
 	switch o.Method {
-	case "GET", "HEAD":
+	case http.MethodGet, http.MethodHead:
 		return effectRead
-	case "PUT", "DELETE":
+	case http.MethodPut, http.MethodDelete:
 		return effectIdempotent
 	}
 	return effectOnce

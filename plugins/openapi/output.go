@@ -3,6 +3,7 @@ package openapi
 import (
 	"bytes"
 	"cmp"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -88,7 +89,7 @@ func (s *schemas) output(o *Operation, r *recipe.Recipe) tree.Object {
 	var choices []tree.Object
 	var accept []string
 	for _, answer := range good {
-		if o.Method == "HEAD" {
+		if o.Method == http.MethodHead {
 			answer.kind = recipe.AnswerNone
 		}
 		r.Answers = append(r.Answers, recipe.Answer{Status: answer.status, Kind: answer.kind})
@@ -111,7 +112,7 @@ func (s *schemas) output(o *Operation, r *recipe.Recipe) tree.Object {
 	}
 	switch len(choices) {
 	case 0:
-		if o.Method == "HEAD" {
+		if o.Method == http.MethodHead {
 			return tree.Object{{Name: "type", Value: sdk.Value(`"null"`)}}
 		}
 		r.Answers = []recipe.Answer{{Status: "default", Kind: recipe.AnswerAny}}

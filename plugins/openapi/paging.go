@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 
@@ -62,7 +63,7 @@ var (
 // seenPaging looks for pages in the document: a Link header, a cursor that an answer has
 // and a parameter takes, a number or an offset. Only reads have pages.
 func (d *document) seenPaging(o *Operation) *PagingRule {
-	if o.EffectWord() != effectRead || o.Method != "GET" {
+	if o.EffectWord() != effectRead || o.Method != http.MethodGet {
 		return nil
 	}
 	good := successes(d.responses(o))

@@ -25,7 +25,6 @@ type schemas struct {
 	way   way
 	deep  int // references that lie deeper in each other stand for any value
 	level int // of the schema that is being written
-	files map[string]bool
 
 	names map[string]string // in $defs, by place
 	taken map[string]bool

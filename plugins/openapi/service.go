@@ -234,6 +234,9 @@ func (s *Service) Notes() []Note {
 		in.inputs(o, &r)
 		out.output(o, &r)
 		s.document.paging(o)
+		if base := s.base(o); base != nil {
+			s.document.notes.add(o.place, "is sent to %s, with the connection's credential", base.URL)
+		}
 		if o.node.Has("callbacks") {
 			s.document.notes.add(child(o.place, "callbacks"), "what the service calls back is no action; take it in with a webhook trigger")
 		}

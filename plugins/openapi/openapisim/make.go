@@ -29,7 +29,7 @@ func (m maker) of(n *tree.Node, depth int) json.RawMessage {
 	if values := n.Get("enum").Items(); len(values) > 0 {
 		return values[0].JSON()
 	}
-	if examples := n.Get("examples").Items(); len(examples) > 0 && (fitter{m.defs}).fits(n, examples[0], 0) {
+	if examples := n.Get("examples").Items(); len(examples) > 0 && fitter(m).fits(n, examples[0], 0) {
 		return examples[0].JSON()
 	}
 	if parts := n.Get("allOf").Items(); len(parts) > 0 {
