@@ -190,7 +190,7 @@ func execute(c *sdk.Call[Config], text []byte, input sdk.Value) (sdk.Value, erro
 }
 
 func with(c *sdk.Call[Config]) recipe.With {
-	return recipe.With{Credentials: credentials(c), BaseURL: c.Config.BaseURL, Key: c.Run.IdempotencyKey, Headers: c.Config.Headers}
+	return recipe.With{Credentials: credentials(c), BaseURL: c.Config.BaseURL, Headers: c.Config.Headers}
 }
 
 // checkConnection makes the request that the settings name as harmless.

@@ -137,7 +137,7 @@ func TestKeysOfKeyedActions(t *testing.T) {
 	s := serve(t, nil)
 	p := open(t, s, openapi.Settings{}, document(t, "extensions.yaml"), nil)
 	gives(t, p.Call("pay", object(`{}`), sdktest.Key("key-1")), `{}`)
-	if got := s.last(t); got.Header.Get("X-Request-Key") != "key-1" {
+	if got := s.last(t); got.Header.Get("X-Request-Key") != "key-1" || got.Header.Get("Idempotency-Key") != "" {
 		t.Errorf("headers are %v", got.Header)
 	}
 	gives(t, p.Call("search", object(`{}`), sdktest.Key("key-1")), `{}`)

@@ -21,7 +21,7 @@ type Recipe struct {
 	Accept string  `json:"accept,omitempty"` // media types that the answer may have; "" = JSON
 
 	Security []Requirement `json:"security,omitempty"` // one of them is met; none = what the connection has is sent
-	Key      string        `json:"key,omitempty"`      // header that carries the idempotency key; "" = none
+	Key      string        `json:"key,omitempty"`      // header that carries the idempotency key of a keyed action
 
 	Answers  []Answer  `json:"answers,omitempty"` // by status; none = JSON, or null where there is no body
 	Envelope *Envelope `json:"envelope,omitempty"`
@@ -167,7 +167,6 @@ type Call interface {
 type With struct {
 	Credentials Credentials
 	BaseURL     string            // of the connection
-	Key         string            // the call's idempotency key
 	Headers     map[string]string // of the connection, sent with every request
 }
 

@@ -52,9 +52,7 @@ func (r *Recipe) request(c Call, with With, input sdk.Value) (*sdk.Request, erro
 	if r.Accept != "" {
 		request.Header.Set("Accept", r.Accept)
 	}
-	if r.Key != "" && with.Key != "" {
-		request.Header.Set(r.Key, with.Key)
-	}
+	request.KeyHeader = r.Key
 	return request, r.Body.add(request, fields)
 }
 
