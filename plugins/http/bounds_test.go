@@ -229,6 +229,30 @@ func TestWhatIsGrantedArrives(t *testing.T) {
 	}
 }
 
+// TestWhatIsPrivate: private means the networks of people, not the addresses at which
+// machines of clouds get their credentials.
+func TestWhatIsPrivate(t *testing.T) {
+	p := sdktest.Open(t, New(), in{"hosts": []string{"http://*"}, "private": true})
+	for _, host := range []string{"169.254.169.254", "[fd00:ec2::254]", "[fd20:ce::254]", "100.100.100.200", "[::ffff:169.254.169.254]", "[64:ff9b::169.254.169.254]"} {
+		if r := p.Call("get", in{"url": "http://" + host + "/latest"}); r.Err == nil || r.Err.Code != sdk.CodeForbidden {
+			t.Errorf("%s: %v", host, r.Err)
+		}
+	}
+}
+
+// TestAWildcardIsOfNamesBelowIt: a name that only ends like it is another one.
+func TestAWildcardIsOfNamesBelowIt(t *testing.T) {
+	w := newWorld(t)
+	w.names["notgood.test"], w.names["good.test"] = []string{secretAddress}, []string{secretAddress}
+	p := sdktest.Open(t, New(), in{"hosts": []string{"http://*.good.test:" + w.port()}, "private": true})
+	for host, want := range map[string]int64{"notgood.test": 0, "good.test": 0, "evil.good.test.": 0, "evil.good.test": 1} {
+		before := w.arrived.Load()
+		if r := p.Call("get", in{"url": w.at(host)}); w.arrived.Load()-before != want || (r.Err == nil) != (want == 1) {
+			t.Errorf("%s: %d requests arrived, error %v", host, w.arrived.Load()-before, r.Err)
+		}
+	}
+}
+
 // A proxy of the connection may stand in a private network; what it is asked for may not.
 func TestBoundsBehindAProxy(t *testing.T) {
 	w := newWorld(t)
