@@ -37,6 +37,9 @@ func canaryCalls(auth *line, flow string) []refusal {
 		{"", "tasks.migrate_personal_token", in{"body": in{"personal_token": secretRef("PERSONAL_TOKEN")}, "store_as": "main"}},
 		{"", "analytics.current_visitors", in{"site_id": "ABCDEFGH"}},
 		{"", "dictionary.stats", nil},
+		{"", "http.get", in{"path": "/echo/{key}", "params": in{"key": "a"}, "query": in{"a": 1}, "as": "json"}},
+		{"", "http.post_keyed", in{"path": "/echo/{k}", "secrets": in{"params": in{"k": secretRef("PUBLIC_KEY")}, "query": in{"q": secretRef("PUBLIC_KEY")},
+			"headers": in{"X-Canary": secretRef("PUBLIC_KEY")}, "json": in{"/a/b": secretRef("PUBLIC_KEY")}}}},
 		{"", "auth.device_start", in{"scopes": []string{"openid"}}},
 		{"", "auth.device_wait", in{"flow_id": flow}},
 		{"", "auth.token", in{"min_ttl_s": 7200}},
@@ -63,11 +66,12 @@ func newCanaryBench(t *testing.T) *canaryBench {
 	t.Helper()
 	c := &canaryBench{lines: map[string]*line{}, hay: &haystack{texts: map[string][]byte{}}, tokens: &issued{secrets: map[string]bool{}}}
 	var all []*line
-	for _, plugin := range []string{"analytics", "auth", "dictionary", "tasks"} {
+	for _, plugin := range []string{"analytics", "auth", "dictionary", "http", "tasks"} {
 		l := newLine(t, plugin, plugin, authsim.Options{ExpiresIn: 20 * time.Second})
 		c.lines[plugin], all = l, append(all, l)
 	}
 	c.lines["dictionary"].config["headers"] = in{"X-Key": secretRef("HEADER_VALUE")}
+	c.lines["http"].config["api_key"] = in{"in": "query", "name": "key", "value": secretRef("HEADER_VALUE")}
 	basic := newLine(t, "basic", "auth", authsim.Options{Quirks: authsim.Quirks{BasicAuth: true}})
 	basic.config["client_auth"] = "basic"
 	c.lines["basic"], all = basic, append(all, basic)
@@ -142,7 +146,7 @@ func (c *canaryBench) exercise(t *testing.T, what string) {
 		}
 		c.hay.addJSON(t, "result of a call of "+call.action, result)
 	}
-	for _, connection := range []string{"tasks", "analytics", "dictionary", "auth", "basic"} {
+	for _, connection := range []string{"tasks", "analytics", "dictionary", "http", "auth", "basic"} {
 		test, err := c.engine.TestConnection(t.Context(), connection)
 		if err != nil {
 			t.Fatal(err)
