@@ -57,6 +57,7 @@ func MustFromJSON(schema string) *Type {
 type ordered struct {
 	names  []string
 	values map[string]json.RawMessage
+	list   bool // it was a list: its elements by their numbers
 }
 
 // parseOrdered reads an object, or `true`, in which nothing stands. What is valid JSON is

@@ -1,7 +1,11 @@
 package schema
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
@@ -102,8 +106,12 @@ func (r *references) lookUp(ref string) (*ordered, error) {
 	if !ok {
 		return nil, fmt.Errorf("$ref %s points out of the schema", duration.Quote(ref))
 	}
-	at, pointer := r.objects[""], ""
-	for _, part := range diag.PointerParts(rest) {
+	decoded, err := url.PathUnescape(rest) // the pointer is a fragment of a URI (RFC 6901, 6)
+	if err != nil {
+		return nil, fmt.Errorf("$ref %s has a %% that begins no escaped sign", duration.Quote(ref))
+	}
+	at, pointer, isList := r.objects[""], "", false
+	for _, part := range diag.PointerParts(decoded) {
 		if part == "" {
 			continue
 		}
@@ -114,13 +122,30 @@ func (r *references) lookUp(ref string) (*ordered, error) {
 			if !there {
 				return nil, fmt.Errorf("$ref %s points at nothing", duration.Quote(ref))
 			}
-			var err error
-			if next, err = parseSchema(text); err != nil {
+			if next, err = parsePart(text); err != nil {
 				return nil, fmt.Errorf("$ref %s: %w", duration.Quote(ref), err)
 			}
 			r.objects[pointer] = next
 		}
-		at = next
+		at, isList = next, next.list
+	}
+	if isList {
+		return nil, fmt.Errorf("$ref %s points at a list, which is no schema", duration.Quote(ref))
 	}
 	return at, nil
+}
+
+// parsePart parses a part of a document on the way to a schema: a schema, or a list of
+// them, such as anyOf, whose elements go by their numbers.
+func parsePart(text json.RawMessage) (*ordered, error) {
+	var elements []json.RawMessage
+	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) || json.Unmarshal(text, &elements) != nil {
+		return parseSchema(text)
+	}
+	o := &ordered{values: map[string]json.RawMessage{}, list: true}
+	for i, element := range elements {
+		o.names = append(o.names, strconv.Itoa(i))
+		o.values[strconv.Itoa(i)] = element
+	}
+	return o, nil
 }

@@ -130,3 +130,32 @@ func BenchmarkReferences(b *testing.B) {
 		}
 	}
 }
+
+// A reference is a fragment of a URI: escaped signs are what they stand for, and elements
+// of lists go by their numbers.
+func TestReferencesAsFragments(t *testing.T) {
+	for text, want := range map[string]Kind{
+		`{"properties":{"a":{"$ref":"#/$defs/x%20y"}},"$defs":{"x y":{"type":"integer"}}}`:         Int,
+		`{"properties":{"a":{"$ref":"#/$defs/x~1%25"}},"$defs":{"x/%":{"type":"boolean"}}}`:        Bool,
+		`{"properties":{"a":{"$ref":"#/$defs/x/1"}},"$defs":{"x":[true,{"type":"string"}]}}`:       String,
+		`{"properties":{"a":{"$ref":"#/anyOf/0/items"}},"anyOf":[{"items":{"type":"number"}}]}`:    Number,
+		`{"properties":{"a":{"$ref":"#/$defs/x/1/$defs/y"}},"$defs":{"x":[1,{"$defs":{"y":{}}}]}}`: Any,
+	} {
+		read, err := FromJSON([]byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if field, there := read.Field("a"); !there || field.Kind != want {
+			t.Errorf("%s: %v, want %v", text, field, want)
+		}
+	}
+	for _, text := range []string{
+		`{"properties":{"a":{"$ref":"#/$defs/x%2"}},"$defs":{"x%2":{}}}`, `{"properties":{"a":{"$ref":"#/$defs/x"}},"$defs":{"x":[{}]}}`,
+		`{"properties":{"a":{"$ref":"#/$defs/x/2"}},"$defs":{"x":[{}]}}`, `{"properties":{"a":{"$ref":"#/$defs/x/01"}},"$defs":{"x":[{},{}]}}`,
+	} {
+		if read, err := FromJSON([]byte(text)); err == nil {
+			t.Errorf("%s is read as %v", text, read)
+		}
+	}
+}

@@ -72,7 +72,7 @@ func (n narrowed) body() string {
 	if !n.as {
 		return anyBody
 	}
-	known := anyBody
+	var known string
 	switch n.As {
 	case kindNone:
 		return `{"type": "null"}`

@@ -182,7 +182,7 @@ func TestMultipart(t *testing.T) {
 			t.Errorf("got %q %q %q %q (%v), want %q", part.FormName(), part.FileName(), part.Header.Get("Content-Type"), body, err, want)
 		}
 	}
-	if _, err := reader.NextPart(); err != io.EOF { //nolint:errorlint // what it says
+	if _, err := reader.NextPart(); err != io.EOF {
 		t.Errorf("behind the last part: %v", err)
 	}
 	outputOfCall(t, p.Call("post", input))
