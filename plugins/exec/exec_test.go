@@ -275,3 +275,16 @@ func TestASimulatedCommandIsNotStarted(t *testing.T) {
 		}
 	}
 }
+
+// A secret of the declaration reaches the command, and neither the log nor a failure.
+func TestASecretIsForTheCommandAlone(t *testing.T) {
+	b := newBench(t)
+	b.script("tell", "#!/bin/sh\necho \"it is $KEY\" >&2\n[ \"$KEY\" = hidden-key-4711 ] && exit 9\n")
+	result := b.with(map[string]any{"argv": []string{"./tell"}, "stdin": "none", "secret_env": map[string]any{"KEY": "hidden-key-4711"}}).Call("run", map[string]any{"command": "c"})
+	if result.Err == nil || result.Err.Reason != "exit_9" {
+		t.Fatalf("the command did not get it: %+v", result.Err)
+	}
+	if told := fmt.Sprint(result.Err.Message, result.Logs); strings.Contains(told, "4711") || !strings.Contains(told, "[redacted]") {
+		t.Errorf("told: %s", told)
+	}
+}
