@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"google.golang.org/protobuf/proto"
@@ -207,7 +208,7 @@ func (a *action) misfit(output Value) error {
 	c := checker{}
 	c.value(wholeNumbers(document), a.output, "")
 	if wrong := firstError(c.problems); wrong != nil {
-		refused.Message = "the answer does not fit the output that " + a.name + " describes: " + wrong.Message
+		refused.Message = "the answer does not fit the output that " + a.name + " describes: " + strings.TrimPrefix(wrong.Pointer+": ", ": ") + wrong.Message
 		refused.Details = map[string]any{"output_pointer": wrong.Pointer}
 		return refused
 	}

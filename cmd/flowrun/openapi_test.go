@@ -164,7 +164,7 @@ func TestIssue16_2_AnAnswerThatBreaksTheDocumentFailsItsStep(t *testing.T) {
 	})
 	r.flowrun(0, "run", "issues.yaml") // the control
 	answer = `[{"id":"no number"}]`
-	r.fails(5, []string{"unexpected_response", "/0: field `node_id` is missing"}, "run", "issues.yaml")
+	r.fails(5, []string{"unexpected_response", "/0/id: must be an integer"}, "run", "issues.yaml")
 }
 
 func TestIssue16_2_WhatIsLeftOutIsSaidOnceByItsPlace(t *testing.T) {
