@@ -246,7 +246,8 @@ func TestRefusalsEndAWrite(t *testing.T) {
 		for _, action := range onceActions() {
 			c := &cell{action: action, effect: plan.EffectOnce, expect: failed(kind, status, 1, 1)}
 			c.fault = fault{name: fmt.Sprint(status), fault: simkit.Fault{Status: status}}
-			c.line = newLine(t, fmt.Sprintf("l%d", len(lines)), "tasks", authsim.Options{})
+			plugin, _, _ := strings.Cut(action, ".")
+			c.line = newLine(t, fmt.Sprintf("l%d", len(lines)), plugin, authsim.Options{})
 			lines, cells = append(lines, c.line), append(cells, c)
 		}
 	}
