@@ -3,6 +3,7 @@ package project
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -140,19 +141,32 @@ func judge(before, after []byte, line string, change func(*Project)) error {
 		return fmt.Errorf("%w: %w", &EditError{Line: line}, err)
 	}
 	change(want)
+	told, same := toldTexts(want), toldTexts(got)
 	for _, p := range []*Project{want, got} {
 		withoutPlaces(p)
 	}
-	if !reflect.DeepEqual(want.Plugins, got.Plugins) || len(want.Connections) != len(got.Connections) || !reflect.DeepEqual(want.Workflows, got.Workflows) ||
+	if !maps.Equal(told, same) || !reflect.DeepEqual(want.Plugins, got.Plugins) || len(want.Connections) != len(got.Connections) || !reflect.DeepEqual(want.Workflows, got.Workflows) ||
 		!reflect.DeepEqual(want.Limits, got.Limits) || !reflect.DeepEqual(want.Secrets, got.Secrets) || len(want.Notify) != len(got.Notify) || len(want.Sandbox) != len(got.Sandbox) {
 		return &EditError{Line: line}
 	}
 	return nil
 }
 
+// toldTexts is what each plugin is told, as JSON.
+func toldTexts(p *Project) map[string]string {
+	texts := map[string]string{}
+	for _, plugin := range p.Plugins {
+		if plugin.With != nil {
+			texts[plugin.Name] = string(plugin.With.JSON())
+		}
+	}
+	return texts
+}
+
+// withoutPlaces takes out what tells where something stands: of what plugins are told all.
 func withoutPlaces(p *Project) {
 	for i := range p.Plugins {
-		p.Plugins[i].Pos = Plugin{}.Pos
+		p.Plugins[i].Pos, p.Plugins[i].With = Plugin{}.Pos, nil
 	}
 	if len(p.Plugins) == 0 {
 		p.Plugins = nil
