@@ -43,13 +43,22 @@ func kitPasses(t *testing.T, binary, dir string, args ...string) {
 	if err := json.Unmarshal([]byte(output), &report); err != nil {
 		t.Fatalf("exit code %d: %v\n%s", code, err, output)
 	}
-	if code != 0 || report.Failed > 0 || report.Passed < 50 {
+	if code != 0 || report.Failed > 0 || report.Passed < leastPassed(args[0]) {
 		var text strings.Builder
 		if err := report.WriteText(&text); err != nil {
 			t.Fatal(err)
 		}
 		t.Errorf("exit code %d\n%s", code, text.String())
 	}
+}
+
+// leastPassed is how many cases must have had an occasion: exec sends nothing that comes by
+// the kit, and has no pages and no keyed action.
+func leastPassed(plugin string) int {
+	if strings.HasSuffix(plugin, "exec") {
+		return 46
+	}
+	return 50
 }
 
 // A plugin that fails, a wrong config and a case that is not there have codes of their own.
