@@ -112,4 +112,17 @@ func TestALinkToAnotherOriginIsRefused(t *testing.T) {
 	if s.count() != 1 {
 		t.Errorf("%d requests were sent", s.count())
 	}
+
+	// nor without one: asking for pages is no way to ask other services
+	other := serve(t, nil)
+	p = open(t, s, openapi.Settings{}, document(t, "paging.yaml"), nil)
+	for _, link := range []string{other.URL + "/link", "http://user@" + strings.TrimPrefix(s.URL, "http://") + "/link"} {
+		refused := fails(t, p.Call("by_link", map[string]any{"page_link": link}), sdk.CodeInvalid)
+		if refused.Pointer != "/page_link" {
+			t.Errorf("%s is refused at %q", link, refused.Pointer)
+		}
+	}
+	if other.count() != 0 {
+		t.Error("another service was asked")
+	}
 }
