@@ -132,7 +132,7 @@ What values alone decide, and no type can exclude:
 - ` + "`string int float`" + ` of a value of which nothing is known;
 - a step whose unknown outcome a person resolves without outputs: its reader finds null.
 
-Sound code that is refused all the same: facts of another step's ` + "`let`" + ` flag, elements at a computed place, ` + "`type(x) == \"string\"`" + `, equality of two values that are read,
+Sound code that is refused all the same: facts of another step's ` + "`let`" + ` flag, elements at a computed place, equality of two values that are read,
 what ` + "`all(xs, …)`" + ` says of the elements, the error of a step that may be blocked. Give those a ` + "`??`" + `.
 `
 
