@@ -88,7 +88,7 @@ func startSandbox(t *testing.T, binary, dir string) string {
 	lines := bufio.NewScanner(output)
 	for lines.Scan() {
 		text.WriteString(lines.Text() + "\n")
-		if strings.Count(text.String(), "rate:") == 5 { // one for each service
+		if _, last, ok := strings.Cut(text.String(), "\n  tasks:\n"); ok && strings.Contains(last, "rate:") { // the last of them
 			break
 		}
 	}

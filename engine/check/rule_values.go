@@ -357,7 +357,7 @@ func tagged(node *spec.Node, t *schema.Type) *schema.Type {
 		return t
 	}
 	for _, pair := range node.Pairs {
-		if pair.Value.Kind == spec.Scalar && !strings.Contains(pair.Value.Text, "${{") {
+		if pair.Value.Kind == spec.Scalar && t.TagsBy(pair.Key.Text) && !strings.Contains(pair.Value.Text, "${{") {
 			t = t.Tagged(pair.Key.Text, []string{pair.Value.Text}, true)
 		}
 	}

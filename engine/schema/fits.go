@@ -160,6 +160,34 @@ func (f *fitting) known(t, into *Type) *Misfit {
 }
 
 func (f *fitting) objects(t, into *Type) *Misfit {
+	m := f.members(t, into)
+	if m != nil || into.Variants == nil {
+		return m
+	}
+	variants := t.Variants
+	if variants == nil {
+		variants = []*Type{t}
+	}
+	for _, one := range variants { // each of them fits one that is expected, whole
+		var told *Misfit
+		fits := false
+		for _, want := range into.Variants {
+			m := f.members(one, want)
+			if fits = m == nil; fits {
+				break
+			}
+			if told == nil {
+				told = m
+			}
+		}
+		if !fits {
+			return f.misfit(told.Hint, "it is none of the %d objects that are allowed here; of the first: %s", len(into.Variants), told.Message)
+		}
+	}
+	return nil
+}
+
+func (f *fitting) members(t, into *Type) *Misfit {
 	if into.Secret {
 		f.inSecret++
 		defer func() { f.inSecret-- }()

@@ -56,12 +56,43 @@ func variantsOfBoth(a, b *Type) []*Type {
 	}
 	var all []*Type
 	for _, one := range a.Variants {
-		all = append(all, both(one, b))
+		if !conflict(one, b) {
+			all = append(all, both(one, b))
+		}
 	}
 	for _, one := range b.Variants {
-		all = append(all, both(a, one))
+		if !conflict(a, one) {
+			all = append(all, both(a, one))
+		}
 	}
 	return all
+}
+
+// conflict reports whether it is certain that no value has both types.
+func conflict(a, b *Type) bool {
+	if !a.Known() || !b.Known() || a.MayBeNull() && b.MayBeNull() {
+		return false
+	}
+	for _, one := range a.Each() {
+		for _, other := range b.Each() {
+			if compatible(one, other) && !partsConflict(one, other) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func partsConflict(a, b *Type) bool {
+	if a.Enum != nil && b.Enum != nil && a.Kind == b.Kind {
+		return !slices.ContainsFunc(a.Enum, func(v any) bool {
+			return slices.ContainsFunc(b.Enum, func(other any) bool { return sameScalar(v, other) })
+		})
+	}
+	return slices.ContainsFunc(a.Fields, func(field Field) bool {
+		i := b.fieldIndex(field.Name)
+		return i >= 0 && (field.Required || b.Fields[i].Required) && conflict(field.Type, b.Fields[i].Type)
+	})
 }
 
 // Tagged returns the type of the values of t whose field has one of these texts, or none
@@ -89,6 +120,15 @@ func (t *Type) Tagged(field string, texts []string, is bool) *Type {
 		nullable, doc := object.Nullable, object.Doc
 		*object = *narrow
 		object.Nullable, object.Doc = nullable, doc
+	})
+}
+
+// TagsBy reports whether a field tells the variants apart by a few texts each: all of
+// those that declare it say which texts they take.
+func (t *Type) TagsBy(field string) bool {
+	return t.Variants != nil && !slices.ContainsFunc(t.Variants, func(one *Type) bool {
+		i := one.fieldIndex(field)
+		return i >= 0 && (one.Fields[i].Type.Kind != String || one.Fields[i].Type.Enum == nil)
 	})
 }
 
@@ -165,20 +205,27 @@ func unknownOfKinds(t *Type, has func(Kind) bool) *Type {
 }
 
 // variant takes an object as the first variant that takes it: its parts become what that
-// one says. What is wrong is told of what all have in common, else of the variant whose
-// tags it has.
+// one says. What all have in common is checked first, and what is wrong is told of it, else
+// of the variant whose tags the object has.
 func (c *coercion) variant(t *Type, object map[string]any) (any, bool, error) {
+	trial := func() (*coercion, map[string]any) {
+		own := &coercion{exact: c.exact, json: c.json, clear: c.clear, trim: c.trim, inSecret: c.inSecret, path: slices.Clone(c.path)}
+		if !c.trim {
+			return own, object
+		}
+		return own, deepClone(object).(map[string]any) // it leaves out in place what one variant excludes and another may not
+	}
+	common, value := trial()
+	if _, _, err := common.fields(t, value); err != nil {
+		return nil, false, err
+	}
 	var told error
 	toldTagged := false
 	for _, one := range t.Variants {
-		trial := coercion{exact: c.exact, json: c.json, clear: c.clear, trim: c.trim, inSecret: c.inSecret, path: slices.Clone(c.path)}
-		value := object
-		if c.trim { // it leaves out in place what one variant excludes and another may not
-			value = deepClone(object).(map[string]any)
-		}
-		taken, changed, err := any(nil), false, trial.foreign(t, one, object)
+		own, value := trial()
+		taken, changed, err := any(nil), false, own.foreign(t, one, object)
 		if err == nil {
-			taken, changed, err = trial.fields(one, value)
+			taken, changed, err = own.fields(one, value)
 		}
 		if err == nil {
 			return taken, changed || c.trim, nil
@@ -187,11 +234,7 @@ func (c *coercion) variant(t *Type, object map[string]any) (any, bool, error) {
 			told, toldTagged = err, tagged
 		}
 	}
-	common := coercion{exact: c.exact, json: c.json, clear: c.clear, inSecret: c.inSecret, path: slices.Clone(c.path)}
-	switch _, _, err := common.fields(t, object); {
-	case err != nil:
-		told = err
-	case !toldTagged:
+	if !toldTagged {
 		told = mismatchf(c.path, "it is none of the %d objects that are allowed here; of the first: %s", len(t.Variants), told.Error())
 	}
 	return nil, false, told

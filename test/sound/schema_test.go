@@ -119,6 +119,21 @@ func typeOf(s object) *schema.Type {
 }
 
 // value draws a value of a type, in the form that the engine decodes to.
+// oneOf draws an object, of several one whole.
+func (d draws) oneOf(t *schema.Type, depth int) any {
+	object := any(d.object(t, depth))
+	for range 20 {
+		if t.Variants == nil {
+			return object
+		}
+		object = d.object(pick(d, t.Variants...), depth)
+		if text, err := schema.Encode(object); err == nil && t.WithoutSecrets().Check(text) == nil {
+			return object
+		}
+	}
+	return object
+}
+
 func (d draws) value(t *schema.Type, depth int) any {
 	if t.Nullable && d.chance(30) {
 		return nil
@@ -147,7 +162,7 @@ func (d draws) value(t *schema.Type, depth int) any {
 	case schema.List:
 		return d.list(t, depth)
 	case schema.Object:
-		return d.object(t, depth)
+		return d.oneOf(t, depth)
 	}
 	return d.anything(depth)
 }

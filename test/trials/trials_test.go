@@ -88,8 +88,10 @@ func prepare(t *testing.T, trial trial) string {
 		t.Fatal(err)
 	}
 	files := map[string][]byte{"kit.yaml": []byte(strings.ReplaceAll(string(config), "$DIR", dir))}
-	for _, name := range []string{"plugin.proto", "plugin.binpb"} { // for those without an SDK
-		if files[name], err = os.ReadFile(filepath.Join("../../proto/flowrun/plugin/v1", name)); err != nil {
+	// For those without an SDK, the descriptor that they were written by: what a plugin
+	// makes of its calls is of its own time.
+	for name, from := range map[string]string{"plugin.proto": "plugin.proto", "plugin.binpb": "first.binpb"} {
+		if files[name], err = os.ReadFile(filepath.Join("../../proto/flowrun/plugin/v1", from)); err != nil {
 			t.Fatal(err)
 		}
 	}
