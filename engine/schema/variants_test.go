@@ -120,3 +120,42 @@ func TestIssue16_1_KindsLeaveTheirAlternatives(t *testing.T) {
 		}
 	}
 }
+
+// What is given for one of several objects fits one of them whole, also before its value is
+// known.
+func TestIssue16_1_WhatFitsOneOfSeveralFitsItWhole(t *testing.T) {
+	into := MustFromJSON(`{"oneOf":[
+		{"type":"object","required":["a","b"],"properties":{"a":{"type":"string"},"b":{"type":"integer"}},"additionalProperties":false},
+		{"type":"object","required":["a","c"],"properties":{"a":{"type":"string"},"c":{"type":"boolean"}},"additionalProperties":false}]}`)
+	text, whole, flag := Of(String), Of(Int), Of(Bool)
+	for _, c := range []struct {
+		name string
+		of   *Type
+		fits bool
+	}{
+		{"the first", ObjectOf(Required("a", text), Required("b", whole)), true}, {"the second", ObjectOf(Required("a", text), Required("c", flag)), true},
+		{"neither", ObjectOf(Required("a", text)), false}, {"both mixed", ObjectOf(Required("a", text), Required("b", whole), Required("c", flag)), false},
+		{"itself", into, true},
+	} {
+		if misfit := c.of.Fits(into); (misfit == nil) != c.fits {
+			t.Errorf("%s: %v", c.name, misfit)
+		}
+	}
+}
+
+// An object that nothing can be is not one of those that a value may be.
+func TestIssue16_1_AnImpossibleObjectIsNone(t *testing.T) {
+	of := MustFromJSON(`{"type":"object","required":["id"],"properties":{"id":{"type":"string"},"kind":{"enum":["a","b"]}},"oneOf":[
+		{"type":"object","required":["id"],"properties":{"id":{"type":"array","items":{"type":"integer"}}}},
+		{"type":"object","required":["kind"],"properties":{"kind":{"const":"c"}}},
+		{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}},
+		{"type":"object","required":["m"],"properties":{"m":{"type":"integer"}}}]}`)
+	if len(of.Variants) != 2 {
+		t.Errorf("%d objects are left", len(of.Variants))
+	}
+	for value, fits := range map[string]bool{`{"id":"x","n":1}`: true, `{"id":"x","m":1}`: true, `{"id":[1]}`: false, `{"id":"x","kind":"c"}`: false, `{"id":"x"}`: false} {
+		if err := of.CheckAnswer([]byte(value)); (err == nil) != fits {
+			t.Errorf("%s: %v", value, err)
+		}
+	}
+}
