@@ -121,7 +121,7 @@ func typeOf(s object) *schema.Type {
 // value draws a value of a type, in the form that the engine decodes to.
 // oneOf draws an object, of several one whole.
 func (d draws) oneOf(t *schema.Type, depth int) any {
-	object := any(d.object(t, depth))
+	object := d.object(t, depth)
 	for range 20 {
 		if t.Variants == nil {
 			return object
