@@ -123,7 +123,7 @@ func decodeAnswer(doc []byte, into any) string {
 	if !errors.As(err, &mismatch) {
 		return "it can't be read"
 	}
-	s, schemaErr := reflectSchema(reflect.TypeOf(into).Elem(), openObjects)
+	s, schemaErr := reflectSchema(reflect.TypeOf(into).Elem(), answerObjects)
 	tree, treeErr := decodeTree(doc)
 	if schemaErr != nil || treeErr != nil {
 		return mismatchText(mismatch)

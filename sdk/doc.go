@@ -13,7 +13,8 @@
 // Tags: json, doc, enum (comma separated), default, min and max (value of a
 // number, length of a string or list), pattern (RE2), format (date-time, uri,
 // ...), secret ("true": masked everywhere) and example. A pointer or omitempty
-// makes a field optional and nullable; a field with a default is optional.
+// makes a field optional and nullable; a field with a default is optional. Of an output
+// it is what stands for the field where the answer of a test leaves it out.
 //
 // Where a field takes any value, numbers arrive as json.Number; a field of type
 // Value keeps the document byte by byte.

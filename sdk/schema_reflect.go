@@ -16,6 +16,7 @@ type objectMode int
 const (
 	closedObjects objectMode = iota // inputs and configs: no other names, defaults make optional
 	openObjects                     // outputs: unknown names are kept, what is not omitted is there
+	answerObjects                   // answers of services: unknown names are kept, defaults make optional
 )
 
 var (
@@ -215,7 +216,7 @@ func (r *reflector) fieldProperty(field reflect.StructField, name, flags string,
 			return property{}, fmt.Errorf("a map has no default")
 		}
 	}
-	return property{name: name, schema: s, required: !optional && s.Default == nil}, nil
+	return property{name: name, schema: s, required: !optional && (s.Default == nil || r.mode == openObjects)}, nil
 }
 
 // orNull returns the schema with null allowed too.

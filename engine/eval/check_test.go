@@ -70,7 +70,7 @@ func TestCheckInfersTheTypeOfEveryKindOfExpression(t *testing.T) {
 		// functions
 		`len(inputs.sites)`: "integer", `first(inputs.sites)`: "text or null", `last(inputs.sites) ?? ""`: "text", `concat(inputs.sites, ["x"])`: "list of text", `concat(inputs.sites, [1])`: "list of text or an integer",
 		`keys(inputs)`: "list of text", `values({a: 1, b: 2})`: "list of integers", `toPairs({a: "x"})[0][1]`: "text", `split("a,b", ",")`: "list of text", `join(inputs.sites)`: "text", `join(split("a", ","), "-")`: "text",
-		`flatten([[1], [2, 3]])`: "list of integers", `take(inputs.sites, 2)`: "list of text", `reverse(inputs.sites)`: "list of text", `sort(inputs.days, "desc")`: "list of integers",
+		`flatten([[1], [2, 3]])`: "list of integers", `chunk(inputs.sites, 2)[0][0]`: "text", `chunk(inputs.sites, 2)`: "list of lists of text", `take(inputs.sites, 2)`: "list of text", `reverse(inputs.sites)`: "list of text", `sort(inputs.days, "desc")`: "list of integers",
 		`max(1, 2)`: "integer", `max(inputs.days)`: "integer or null", `min(inputs.days, 3)`: "integer", `max(1, 2.5)`: "number", `mean(inputs.days)`: "number", `abs(-1)`: "integer", `abs(-1.5)`: "number",
 		`round(1.5)`: "number", `int(round(1.5))`: "integer", `string(1)`: "text", `toJSON(inputs)`: "text", `fromJSON("{}")`: "any value", `upper("a")`: "text", `duration("7d")`: "duration", `date("2026-01-01")`: "time",
 		`now()`: "time", `startOf(now(), "day", "Europe/Berlin")`: "time", `addTime(now(), "-1mo")`: "time", `formatTime(now(), "2006")`: "text", `cross(inputs.sites, ["a"])`: "list of lists of text",
@@ -131,6 +131,7 @@ func TestCheckReportsEachMistakeOnceAtItsPlace(t *testing.T) {
 		`inputs.n % «0»`:                 CodeConstant + " division by zero",
 		`run.scheduled_at «-» 5`:         CodeOperator + " `-` is not defined on a time and an integer; write the number as a duration, such as duration(\"24h\")",
 		`steps.a.status «==» "suceeded"`: CodeNeverEqual + " this is never equal: the value must be one of \"succeeded\", \"failed\"; got \"suceeded\"; did you mean `succeeded`?",
+		`chunk(inputs.sites, «0»)`:       CodeConstant + " chunk expects a size of 1 or more, got 0",
 		`inputs.site matches «"("»`:      CodeConstant + " the pattern can't be read: missing closing ) \"(\"",
 		`«-»"a"`:                         CodeOperator + " `-` needs a number, got text",
 		// conditions

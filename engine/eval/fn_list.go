@@ -71,6 +71,11 @@ func listFunctions() []*function {
 			run:    func(m *machine, args []any) (any, error) { return m.cross(args[0].([]any), args[1].([]any)) },
 		},
 		{
+			signature: "chunk(list: list, size: integer): list", doc: "The elements in lists of at most so many each, for services that take batches.", example: "chunk([1, 2, 3], 2)",
+			result: (*call).chunked,
+			run:    func(m *machine, args []any) (any, error) { return m.chunk(args[0].([]any), args[1].(int)) },
+		},
+		{
 			signature: "uniqueBy(rows: list, field: text): list", doc: "The first row of each value of a field; the field may be a path such as a.b.", example: `uniqueBy(steps.traffic.outputs.rows, "host")`,
 			result: (*call).rowsOf,
 			run:    func(m *machine, args []any) (any, error) { return m.uniqueBy(args[0].([]any), args[1].(string)) },
@@ -167,6 +172,20 @@ func (m *machine) cross(a, b []any) (any, error) {
 		}
 	}
 	return pairs, m.step(n / 8)
+}
+
+func (m *machine) chunk(list []any, size int) (any, error) {
+	if size < 1 {
+		return nil, failf("chunk expects a size of 1 or more, got %d", size)
+	}
+	if err := m.grow(len(list)/size + 1); err != nil {
+		return nil, err
+	}
+	chunks := []any{}
+	for part := range slices.Chunk(list, size) {
+		chunks = append(chunks, part)
+	}
+	return chunks, m.step(len(chunks))
 }
 
 func (m *machine) uniqueBy(rows []any, field string) (any, error) {

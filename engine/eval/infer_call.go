@@ -355,6 +355,18 @@ func (k *call) sameElements() *schema.Type {
 	return schema.AtLeast(k.sameList(), k.c.least(k.args[0], k.typeOf(0), k.scope))
 }
 
+// chunked is a list of lists, each with at least one of the elements.
+func (k *call) chunked() *schema.Type {
+	if size, ok := integerLiteral(k.args[1]); ok && size < 1 {
+		return k.c.report(k.c.issueOver(k.args[1], CodeConstant, "chunk expects a size of 1 or more, got %d", size))
+	}
+	chunks := schema.ListOf(schema.AtLeast(k.sameList(), 1))
+	if k.c.least(k.args[0], k.typeOf(0), k.scope) > 0 {
+		chunks = schema.AtLeast(chunks, 1)
+	}
+	return chunks
+}
+
 func (k *call) crossed() *schema.Type {
 	pairs := schema.ListOf(schema.TupleOf(k.typeOf(0).Element(), k.typeOf(1).Element()))
 	return schema.AtLeast(pairs, k.c.least(k.args[0], k.typeOf(0), k.scope)*k.c.least(k.args[1], k.typeOf(1), k.scope))

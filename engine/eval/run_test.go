@@ -57,7 +57,7 @@ func TestRunGivesTheValueOfEveryKindOfExpression(t *testing.T) {
 		`reduce([1, 2], reduce([10], #acc + #, #acc), 0)`: 20,
 		// lists and objects
 		`len("äöü")`: 3, `len(m)`: 3, `first([])`: nil, `last(inputs.sites)`: "c", `take(inputs.sites, 9)`: []any{"b", "a", "c"}, `reverse(inputs.days)`: []any{2, 1, 3}, `sort(inputs.days)`: []any{1, 2, 3}, `sort(inputs.sites, "desc")`: []any{"c", "b", "a"},
-		`concat([1], [2, 3])`: []any{1, 2, 3}, `flatten([1, [2, [3]]])`: []any{1, 2, 3}, `keys(m)`: []any{"a", "k", "z"}, `values(m)`: []any{2, 3, 1}, `toPairs(m)[0]`: []any{"a", 2}, `fromPairs([["a", 1], ["b", 2]])`: map[string]any{"a": 1, "b": 2},
+		`concat([1], [2, 3])`: []any{1, 2, 3}, `chunk([1, 2, 3], 2)`: []any{[]any{1, 2}, []any{3}}, `chunk([1, 2], 2)`: []any{[]any{1, 2}}, `chunk([], 2)`: []any{}, `len(chunk(1..250, 100))`: 3, `flatten([1, [2, [3]]])`: []any{1, 2, 3}, `keys(m)`: []any{"a", "k", "z"}, `values(m)`: []any{2, 3, 1}, `toPairs(m)[0]`: []any{"a", 2}, `fromPairs([["a", 1], ["b", 2]])`: map[string]any{"a": 1, "b": 2},
 		`cross(["x", "y"], [1, 2])`: []any{[]any{"x", 1}, []any{"x", 2}, []any{"y", 1}, []any{"y", 2}}, `map(uniqueBy(rows, "host"), .visits)`: []any{2, 5}, `max(inputs.days)`: 3, `min(4, [2, 3])`: 2, `max([])`: nil, `mean(inputs.days)`: 2.0, `median([4, 1, 3, 2])`: 2.5,
 		`get(rows, "1.host")`: "a", `get(rows, -1).visits`: 1, `get(inputs, "a.b.c")`: nil, `get(nil, "a")`: nil, `get({"a.b": 1}, "a.b")`: 1,
 		// text
@@ -132,7 +132,7 @@ func TestRunDoesNotChangeTheEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, source := range []string{`sort(inputs.days)`, `reverse(inputs.days)`, `concat(inputs.days[0:1], [9])`, `sortBy(rows, .visits)`, `map(rows, {{"a": #}})`, `flatten([inputs.days])`, `inputs.days[0:1] | concat([5, 6])`} {
+	for _, source := range []string{`sort(inputs.days)`, `reverse(inputs.days)`, `concat(inputs.days[0:1], [9])`, `map(chunk(inputs.days, 1), concat(#, [9]))`, `sortBy(rows, .visits)`, `map(rows, {{"a": #}})`, `flatten([inputs.days])`, `inputs.days[0:1] | concat([5, 6])`} {
 		program, err := Compile(source)
 		if err != nil {
 			t.Fatal(err)
@@ -271,7 +271,7 @@ func TestEveryFunctionIsDocumentedAndItsExampleCompiles(t *testing.T) {
 			t.Errorf("%s: example %s: %v", doc.Name, doc.Example, err)
 		}
 	}
-	for _, name := range []string{"now", "cross", "startOf", "endOf", "addTime", "formatTime", "parseTime", "toCSV", "mdTable", "uniqueBy", "sha256", "get"} {
+	for _, name := range []string{"now", "cross", "startOf", "endOf", "addTime", "formatTime", "parseTime", "toCSV", "mdTable", "uniqueBy", "chunk", "sha256", "get"} {
 		if _, ok := functionTable()[name]; !ok {
 			t.Errorf("%s of LANGUAGE rule 3 is missing", name)
 		}

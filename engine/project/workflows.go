@@ -11,14 +11,15 @@ import (
 
 // WorkflowFiles returns the workflow files of the project below root, sorted:
 // what `workflows` names, folders with all their *.yaml and *.yml files that
-// are neither tests nor project files and do not lie in a hidden folder. Without `workflows` the folder "workflows" is read when it is
-// there.
+// are neither tests nor project files, are not told to a plugin and do not lie in a hidden folder. Without `workflows` the folder
+// "workflows" is read when it is there.
 func (p *Project) WorkflowFiles(root fs.FS) ([]string, error) {
 	named, optional := p.Workflows, false
 	if len(named) == 0 {
 		named, optional = []string{"workflows"}, true
 	}
 	var files []string
+	told := p.ToldFiles()
 	for _, name := range named {
 		name = path.Clean(name)
 		err := fs.WalkDir(root, name, func(file string, entry fs.DirEntry, err error) error {
@@ -28,7 +29,7 @@ func (p *Project) WorkflowFiles(root fs.FS) ([]string, error) {
 			switch {
 			case entry.IsDir() && file != name && strings.HasPrefix(entry.Name(), "."):
 				return fs.SkipDir
-			case !entry.IsDir() && (file == name || isWorkflow(file)):
+			case !entry.IsDir() && (file == name || isWorkflow(file) && !slices.Contains(told, file)):
 				files = append(files, file)
 			}
 			return nil

@@ -31,6 +31,10 @@ func TestWorkflowFiles(t *testing.T) {
 			}
 		})
 	}
+	told, problems := Parse(FileName, []byte("workflows: [.]\nplugins: {crm: {source: 'bundled:openapi', with: {document: ./workflows/b.yml, more: [{overlay: one.yaml}]}}}\n"))
+	if files, err := told.WorkflowFiles(root); err != nil || problems.HasErrors() || !cmp.Equal(files, []string{"workflows/a.yaml", "workflows/lib/deep.yaml"}) {
+		t.Errorf("documents that plugins are told are no workflows: %v, %v, %v", files, err, problems)
+	}
 	if files, err := (&Project{}).WorkflowFiles(fstest.MapFS{}); err != nil || len(files) != 0 {
 		t.Errorf("without the folder: %v, %v", files, err)
 	}

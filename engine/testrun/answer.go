@@ -140,7 +140,7 @@ func staleHint() diag.Hint {
 // the answer's own problem, told when the case runs.
 func (b *binder) converted(a *answer, node *spec.Node, t *schema.Type) (json.RawMessage, bool) {
 	inner := &reader{}
-	raw, ok := converter{r: inner, code: CodeOutput, lenient: b.recorded}.convert(node, t)
+	raw, ok := converter{r: inner, code: CodeOutput, lenient: b.recorded, completes: !b.recorded}.convert(node, t)
 	switch {
 	case ok:
 	case b.recorded && len(inner.problems) > 0:
@@ -252,6 +252,9 @@ func (b *binder) pageOf(node *spec.Node, info *stepInfo, fields map[string]json.
 		raw, given := fields[f.Name]
 		if !given && f.Required && !f.Type.Known() {
 			raw, given = json.RawMessage("null"), true // nothing is known of it
+		}
+		if !given && f.Required && f.Type.Default != nil && !b.recorded {
+			raw, given = f.Type.Default, true
 		}
 		if !given {
 			if f.Required {

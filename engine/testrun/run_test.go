@@ -40,6 +40,10 @@ func newProject() *project {
 	add("token", plan.EffectRead, `{"type":"object","properties":{}}`, `{"type":"object","required":["token"],"properties":{"token":{"type":"string","writeOnly":true}}}`)
 	list := add("list", plan.EffectRead, `{"type":"object","properties":{"q":{"type":"string"}}}`, `{"type":"object","required":["rows"],"properties":{
 		"rows":{"type":"array","items":{"type":"object","required":["id"],"properties":{"id":{"type":"integer"},"title":{"type":"string"}}}},"next":{"type":["string","null"]}}}`)
+	fetch := add("fetch", plan.EffectRead, `{"type":"object","properties":{"q":{"type":"string"}}}`, `{"type":"object","required":["status","rows","body"],"properties":{
+		"status":{"type":"integer","default":200},"rows":{"type":"array","items":{"type":"integer"}},"body":{"type":"object","required":["n","kind"],"properties":{"n":{"type":"integer"},"kind":{"type":"string","default":"new"}}},
+		"cursor":{"type":["string","null"]}}}`)
+	fetch.Paging = &plan.Paging{CursorField: "after", ItemsField: "rows", NextField: "cursor"}
 	list.Paging = &plan.Paging{CursorField: "cursor", ItemsField: "rows", NextField: "next"}
 	return p
 }
@@ -245,6 +249,25 @@ func TestAnswersAreCheckedAtTheirPlaces(t *testing.T) {
 		"16:44 FR6008 the workflow has no step `c`; its steps are a, b",
 		"16:96 FR6013 this is never equal: the value must be one of \"succeeded\", \"failed\", \"skipped\", \"blocked\", \"canceled\", \"unknown\", \"pending\", \"waiting\", \"running\", \"retrying\"; got \"done\"",
 	)
+}
+
+// What an output's schema has a default for may be left out of an answer: it is the default
+// then, in the objects in it and on each page too.
+func TestAnswersAreCompletedByDefaults(t *testing.T) {
+	const fetching = `steps:
+  - {id: a, uses: svc.fetch}
+  - {id: b, uses: svc.fetch, paginate: {max_pages: 5}}
+outputs: {status: "${{ steps.a.outputs.status }}", kind: "${{ steps.a.outputs.body.kind }}", read: "${{ steps.b.outputs.items }}"}
+`
+	expectLines(t, run(t, fetching, `cases:
+  - name: left out and written
+    answers: {a: {outputs: {body: {n: 1}, rows: []}}, b: {pages: [{rows: [1], body: {n: 1}}, {rows: [2], body: {n: 2, kind: old}, status: 201}]}}
+    expect: {outputs: {status: 200, kind: new, read: [1, 2]}}
+`))
+	expectLines(t, run(t, fetching, `cases:
+  - name: without a default
+    answers: {a: {outputs: {body: {kind: new}, rows: []}}, b: {pages: [[1]]}}
+`), "5:36 FR6011 `n` is missing", "5:72 FR6011 a page of svc.fetch needs `body` too; write the page as a map")
 }
 
 func TestCallsWithoutAnAnswer(t *testing.T) {

@@ -14,11 +14,13 @@ import (
 
 // converter turns nodes into JSON by the types that are wanted, so that what
 // does not fit is told at its place. In a lenient one names beyond the schema
-// are kept, as in a service's own answer.
+// are kept, as in a service's own answer. One that completes puts the defaults of
+// the schema in the place of required fields that are not written.
 type converter struct {
-	r       *reader
-	code    string
-	lenient bool
+	r         *reader
+	code      string
+	lenient   bool
+	completes bool
 }
 
 // convert returns the node as JSON of the type; false when it does not fit.
@@ -103,6 +105,11 @@ func (c converter) object(node *spec.Node, t *schema.Type) json.RawMessage {
 		}
 		writeMember(&b, pair.Key.Text, raw)
 	}
+	for _, field := range t.Fields {
+		if _, written := node.Pair(field.Name); !written && c.filledIn(field) {
+			writeMember(&b, field.Name, field.Type.Default)
+		}
+	}
 	b.WriteByte('}')
 	c.missing(node, t)
 	return b.Bytes()
@@ -126,10 +133,15 @@ func (c converter) unknown(key *spec.Node, t *schema.Type) {
 	c.wrong(key.Pos, "the schema has no field `"+key.Text+"`", hint)
 }
 
+// filledIn reports whether a field is completed where it is not written.
+func (c converter) filledIn(field schema.Field) bool {
+	return c.completes && field.Required && field.Type.Default != nil
+}
+
 func (c converter) missing(node *spec.Node, t *schema.Type) {
 	var names []string
 	for _, field := range t.Fields {
-		if _, written := node.Pair(field.Name); field.Required && !written {
+		if _, written := node.Pair(field.Name); field.Required && !written && !c.filledIn(field) {
 			names = append(names, "`"+field.Name+"`")
 		}
 	}

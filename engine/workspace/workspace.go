@@ -228,6 +228,13 @@ func (p *Workspace) Workflows() ([]string, error) {
 	return p.file.WorkflowFiles(os.DirFS(p.config.Dir))
 }
 
+// Told reports whether a file is named in what a plugin is told, such as the document of
+// a service: it is no workflow then, whatever its name. The path is absolute.
+func (p *Workspace) Told(file string) bool {
+	name, err := filepath.Rel(p.config.Dir, file)
+	return err == nil && slices.Contains(p.file.ToldFiles(), filepath.ToSlash(name))
+}
+
 // Root returns the project's root folder.
 func (p *Workspace) Root() string { return p.config.Dir }
 

@@ -144,9 +144,24 @@ func (a *app) formatFiles(ctx context.Context, paths []string) ([]string, error)
 		if err != nil {
 			return nil, err
 		}
+		if len(below) > 0 && below[0] != path {
+			below = a.withoutDocuments(ctx, path, below)
+		}
 		files = append(files, below...)
 	}
 	return files, nil
+}
+
+// withoutDocuments is withoutTold of the project around; where there is none, or none
+// that can be read, all files stay.
+func (a *app) withoutDocuments(ctx context.Context, folder string, files []string) []string {
+	kept, err := inProject(ctx, a, func(project *workspace.Workspace) ([]string, error) {
+		return a.withoutTold(project, folder, slices.Clone(files)), nil
+	})
+	if err != nil {
+		return files
+	}
+	return kept
 }
 
 func (a *app) isFile(path string) bool {

@@ -160,9 +160,15 @@ func (a *app) workflowFiles(project *workspace.Workspace, paths []string) ([]str
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, below...)
+		files = append(files, a.withoutTold(project, path, below)...)
 	}
 	return files, nil
+}
+
+// withoutTold leaves out of the files of a folder those that plugins are told, which are
+// documents of services. A file that is named itself stays.
+func (a *app) withoutTold(project *workspace.Workspace, folder string, files []string) []string {
+	return slices.DeleteFunc(files, func(file string) bool { return file != folder && project.Told(a.abs(file)) })
 }
 
 func isWorkflowName(name string) bool {

@@ -58,9 +58,9 @@ type RunInput struct {
 // runOutput is the output of the three actions. Which of the last five fields is there,
 // the declaration of the command says: narrow.
 const runOutput = `{"type":"object","required":["command","exit_code","duration_ms"],"properties":{
-"command":{"type":"string","description":"The command that ran"},
-"exit_code":{"type":"integer","description":"With which it ended: 0, or one that its declaration calls ok"},
-"duration_ms":{"type":"integer","description":"How long it took"},
+"command":{"type":"string","default":"","description":"The command that ran"},
+"exit_code":{"type":"integer","default":0,"description":"With which it ended: 0, or one that its declaration calls ok"},
+"duration_ms":{"type":"integer","default":0,"description":"How long it took"},
 "text":{"type":"string","description":"With format text: what it wrote to stdout"},
 "lines":{"type":"array","items":{"type":"string"},"description":"With format lines"},
 "json":{"description":"With format json: what answer says"},
@@ -94,8 +94,8 @@ func narrow(config Config, in RunInput, unknown []string) sdk.Value {
 		return nil
 	}
 	properties := sdk.Members{
-		{Name: "command", Value: sdk.Value(`{"type":"string"}`)}, {Name: "exit_code", Value: sdk.Value(`{"type":"integer"}`)},
-		{Name: "duration_ms", Value: sdk.Value(`{"type":"integer"}`)},
+		{Name: "command", Value: sdk.Members{{Name: "type", Value: sdk.Text("string")}, {Name: "default", Value: sdk.Text(in.Command)}}.JSON()},
+		{Name: "exit_code", Value: sdk.Value(`{"type":"integer","default":0}`)}, {Name: "duration_ms", Value: sdk.Value(`{"type":"integer","default":0}`)},
 	}
 	required := []string{"command", "exit_code", "duration_ms"}
 	if format := command.format(); format != formatNone {

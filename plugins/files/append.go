@@ -28,10 +28,10 @@ type AppendInput struct {
 
 // Appended is what became of a file.
 type Appended struct {
-	Root   string `json:"root" doc:"The root"`
-	Path   string `json:"path" doc:"From the root"`
-	Offset int64  `json:"offset" doc:"Where in the file the content begins"`
-	Size   int64  `json:"size" doc:"Bytes of the file with it"`
+	Root   string `json:"root" doc:"The root" default:""`
+	Path   string `json:"path" doc:"From the root" default:""`
+	Offset int64  `json:"offset" doc:"Where in the file the content begins" default:"0"`
+	Size   int64  `json:"size" doc:"Bytes of the file with it" default:"0"`
 }
 
 // checkAppend says why a content can't be written.

@@ -31,7 +31,7 @@ type ListInput struct {
 
 // ListOutput is a page of entries.
 type ListOutput struct {
-	Root    string  `json:"root" doc:"The root"`
+	Root    string  `json:"root" doc:"The root" default:""`
 	Entries []Entry `json:"entries" doc:"In the order of their paths"`
 	Next    string  `json:"next" doc:"Where the next page begins; empty on the last one"`
 }

@@ -22,8 +22,8 @@ type MoveInput struct {
 
 // Moved is where something is now.
 type Moved struct {
-	Root string `json:"root" doc:"The root of the new path"`
-	Path string `json:"path" doc:"The new path, from its root"`
+	Root string `json:"root" doc:"The root of the new path" default:""`
+	Path string `json:"path" doc:"The new path, from its root" default:""`
 }
 
 // checkTarget holds the new root of a move against those of the connection.
@@ -146,9 +146,9 @@ type RemoveInput struct {
 
 // Removed is what became of a path.
 type Removed struct {
-	Root    string `json:"root" doc:"The root"`
-	Path    string `json:"path" doc:"From the root"`
-	Changed bool   `json:"changed" doc:"Whether something was there"`
+	Root    string `json:"root" doc:"The root" default:""`
+	Path    string `json:"path" doc:"From the root" default:""`
+	Changed bool   `json:"changed" doc:"Whether something was there" default:"true"`
 }
 
 func (p *plugin) remove(c *call, in RemoveInput) (Removed, error) {

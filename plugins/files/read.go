@@ -25,9 +25,9 @@ type ReadInput struct {
 // readOutput is the output of files.read. Which of the last five fields is there, the
 // format says: narrowRead.
 const readOutput = `{"type":"object","required":["found","root","path"],"properties":{
-"found":{"type":"boolean","description":"Whether the file is there; false with missing_ok alone"},
-"root":{"type":"string","description":"The root that the file lies in"},
-"path":{"type":"string","description":"The file, from the root"},
+"found":{"type":"boolean","default":true,"description":"Whether the file is there; false with missing_ok alone"},
+"root":{"type":"string","default":"","description":"The root that the file lies in"},
+"path":{"type":"string","default":"","description":"The file, from the root"},
 "size":{"type":["integer","null"],"description":"Bytes of the file"},
 "modified":{"type":["string","null"],"format":"date-time","description":"When its content was changed last"},
 "sha256":{"type":["string","null"],"description":"Of its bytes, in hex: what if_sha256 of files.write takes"},
@@ -89,8 +89,9 @@ func narrowRead(in ReadInput, unknown []string) sdk.Value {
 		held = content.NarrowedOrNull(format, answer, "/properties/"+field)
 	}
 	properties := sdk.Members{
-		{Name: "found", Value: sdk.Value(`{"type":"boolean"}`)}, {Name: "root", Value: sdk.Value(`{"type":"string"}`)}, {Name: "path", Value: sdk.Value(`{"type":"string"}`)},
-		{Name: "size", Value: of(`{"type":"integer"}`)}, {Name: "modified", Value: of(`{"type":"string","format":"date-time"}`)}, {Name: "sha256", Value: of(`{"type":"string"}`)},
+		{Name: "found", Value: sdk.Value(`{"type":"boolean","default":true}`)}, {Name: "root", Value: sdk.Value(`{"type":"string","default":""}`)},
+		{Name: "path", Value: sdk.Value(`{"type":"string","default":""}`)}, {Name: "size", Value: of(`{"type":"integer","default":0}`)},
+		{Name: "modified", Value: of(`{"type":"string","format":"date-time","default":"1970-01-01T00:00:00Z"}`)}, {Name: "sha256", Value: of(`{"type":"string","default":""}`)},
 		{Name: field, Value: held},
 	}
 	return sdk.Members{

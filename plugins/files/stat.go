@@ -16,9 +16,9 @@ type StatInput struct {
 
 // StatOutput is what is known of a file or a folder.
 type StatOutput struct {
-	Found    bool       `json:"found" doc:"Whether it is there"`
-	Root     string     `json:"root" doc:"The root"`
-	Path     string     `json:"path" doc:"From the root"`
+	Found    bool       `json:"found" doc:"Whether it is there" default:"true"`
+	Root     string     `json:"root" doc:"The root" default:""`
+	Path     string     `json:"path" doc:"From the root" default:""`
 	Kind     *string    `json:"kind" doc:"file, folder, link, other; null where nothing is there"`
 	Size     *int64     `json:"size" doc:"Bytes; null of what is no file"`
 	Modified *time.Time `json:"modified" doc:"When it was changed last; null where nothing is there"`

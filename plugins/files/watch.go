@@ -19,7 +19,7 @@ type WatchInput struct {
 
 // WatchOutput is what a poll looks at.
 type WatchOutput struct {
-	Root  string    `json:"root" doc:"The root"`
+	Root  string    `json:"root" doc:"The root" default:""`
 	Items []Watched `json:"items" doc:"The files that stand still, newest first"`
 	More  bool      `json:"more" doc:"Whether there are more than were asked for"`
 }

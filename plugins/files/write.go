@@ -43,11 +43,11 @@ type WriteInput struct {
 
 // Written is what became of a file.
 type Written struct {
-	Root    string `json:"root" doc:"The root"`
-	Path    string `json:"path" doc:"From the root"`
-	Size    int64  `json:"size" doc:"Bytes of the file now"`
-	SHA256  string `json:"sha256" doc:"Of its bytes, in hex"`
-	Changed bool   `json:"changed" doc:"Whether this call wrote: false where the file had the content already, or was kept"`
+	Root    string `json:"root" doc:"The root" default:""`
+	Path    string `json:"path" doc:"From the root" default:""`
+	Size    int64  `json:"size" doc:"Bytes of the file now" default:"0"`
+	SHA256  string `json:"sha256" doc:"Of its bytes, in hex" default:""`
+	Changed bool   `json:"changed" doc:"Whether this call wrote: false where the file had the content already, or was kept" default:"true"`
 }
 
 // checkWrite says what of an input does not go together.

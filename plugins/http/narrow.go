@@ -27,7 +27,7 @@ func (p *plugin) narrowGet(in getInput, unknown []string) sdk.Value {
 }
 
 func narrowHead(headInput, []string) sdk.Value {
-	return sdk.Value(outputOf(`{"type": "null"}`, "", ""))
+	return sdk.Value(outputOf(`{"type": "null", "default": null}`, "", ""))
 }
 
 func (p *plugin) narrowWrite(in writeInput, unknown []string) sdk.Value {
@@ -75,7 +75,7 @@ func (n narrowed) body() string {
 	var known string
 	switch n.As {
 	case kindNone:
-		return `{"type": "null"}`
+		return `{"type": "null", "default": null}`
 	case kindText, kindBytes:
 		known = `{"type": "string"}`
 	case kindCSV:
@@ -102,7 +102,7 @@ func (n narrowed) orNull(known string) string {
 	if !n.nullable {
 		return known
 	}
-	return `{"anyOf": [` + known + `, {"type": "null"}]}`
+	return `{"default": null, "anyOf": [` + known + `, {"type": "null"}]}`
 }
 
 // items are those of a page.

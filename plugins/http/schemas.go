@@ -110,14 +110,14 @@ func writeAnswerFields() string {
 
 // What an output is made of; the body's schema stands between.
 const (
-	outputHead = `"status": {"type": "integer", "description": "Status of the answer."},
-"ok": {"type": "boolean", "description": "Whether it is within 200 and 299."},
-"kind": {"type": "string", "enum": ["json", "text", "csv", "bytes", "none"], "description": "How body was read."},
-"headers": {"type": "object", "additionalProperties": {"type": "string"}, "description": "Headers of the answer, names in lower case; one that came several times is joined by commas. Cookies are left out."},
-"repeated": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}, "description": "The values of headers that came several times, one by one."},
-"error_body": {"description": "Body of an answer that is expected and not ok, as JSON or text; else null."},
-"url": {"type": "string", "description": "Where the answer came from, after redirects; values that may be secret are masked."}`
-	anyBody  = `{"description": "Body of the answer, as it was asked for; null where it is empty or the answer is not ok."}`
+	outputHead = `"status": {"type": "integer", "default": 200, "description": "Status of the answer."},
+"ok": {"type": "boolean", "default": true, "description": "Whether it is within 200 and 299."},
+"kind": {"type": "string", "enum": ["json", "text", "csv", "bytes", "none"], "default": "json", "description": "How body was read."},
+"headers": {"type": "object", "additionalProperties": {"type": "string"}, "default": {}, "description": "Headers of the answer, names in lower case; one that came several times is joined by commas. Cookies are left out."},
+"repeated": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}, "default": {}, "description": "The values of headers that came several times, one by one."},
+"error_body": {"default": null, "description": "Body of an answer that is expected and not ok, as JSON or text; else null."},
+"url": {"type": "string", "default": "", "description": "Where the answer came from, after redirects; values that may be secret are masked."}`
+	anyBody  = `{"default": null, "description": "Body of the answer, as it was asked for; null where it is empty or the answer is not ok."}`
 	required = `"required": ["status", "ok", "kind", "headers", "repeated", "body", "error_body", "url"`
 	cursorOf = `"next_cursor": {"type": ["string", "null"], "description": "Cursor of the next page, null for the last; with pages alone."}`
 	anyItems = `{"type": "array", "description": "Items of the page, with pages alone."}`

@@ -17,7 +17,7 @@ var excuses = []struct {
 	{"division by zero", regexp.MustCompile(`division by zero`)},
 	{"out of range", regexp.MustCompile(`does not fit a 64-bit integer|beyond 64 bits|does not fit an integer|no finite number|can't be written|duration is too long|too far apart|outside the years|is too far`)},
 	{"text that can't be read", regexp.MustCompile(`^(int|float|date|parseTime|fromJSON|fromBase64): |is not a duration|is not a time zone|is not a unit of time|is not an amount of time|the order must be|the pattern`)},
-	{"negative count", regexp.MustCompile(`expects 0 or more, got|can't shift by`)},
+	{"negative count", regexp.MustCompile(`expects (0|a size of 1) or more, got|can't shift by`)},
 	{"conversion of an unknown value", regexp.MustCompile(`^(string|int|float) expects `)},
 }
 
