@@ -213,16 +213,16 @@ func TestNarrowedSchemas(t *testing.T) {
 		definition   string
 		nothingKnown bool
 	}{
-		"nothing":            {action: "get", input: in{"path": "/a"}, body: `{"description": "Body of the answer, as it was asked for; null where it is empty or the answer is not ok."}`},
+		"nothing":            {action: "get", input: in{"path": "/a"}, body: `{"default": null, "description": "Body of the answer, as it was asked for; null where it is empty or the answer is not ok."}`},
 		"a document":         {action: "get", input: in{"path": "/a", "answer": thing}, body: `{"$ref":"#/$defs/answer"}`, definition: `{"properties":{"id":{"type":"integer"}},"type":"object"}`},
-		"a status besides":   {action: "post", input: in{"path": "/a", "answer": thing, "expect": []any{404}}, body: `{"anyOf":[{"$ref":"#/$defs/answer"},{"type":"null"}]}`},
+		"a status besides":   {action: "post", input: in{"path": "/a", "answer": thing, "expect": []any{404}}, body: `{"default": null, "anyOf":[{"$ref":"#/$defs/answer"},{"type":"null"}]}`},
 		"a status of 2xx":    {action: "post", input: in{"path": "/a", "answer": thing, "expect": []any{204}}, body: `{"$ref":"#/$defs/answer"}`},
 		"text":               {action: "post", input: in{"path": "/a", "as": "text"}, body: `{"type":"string"}`},
-		"nothing kept":       {action: "delete", input: in{"path": "/a", "as": "none"}, body: `{"type":"null"}`},
+		"nothing kept":       {action: "delete", input: in{"path": "/a", "as": "none"}, body: `{"type":"null","default":null}`},
 		"rows":               {action: "get", input: in{"path": "/a", "as": "csv", "answer": thing}, body: `{"type":"array","items":{"$ref":"#/$defs/answer"}}`},
 		"rows of texts":      {action: "get", input: in{"path": "/a", "as": "csv"}, body: `{"type":"array","items":{"type":"object","additionalProperties":{"type":"string"}}}`},
-		"an unknown answer":  {action: "get", input: in{"path": "/a"}, unknown: []string{"/answer/type"}, body: `{"description": "Body of the answer, as it was asked for; null where it is empty or the answer is not ok."}`},
-		"an unknown as":      {action: "get", input: in{"path": "/a", "answer": thing}, unknown: []string{"/as"}, body: `{"description": "Body of the answer, as it was asked for; null where it is empty or the answer is not ok."}`},
+		"an unknown answer":  {action: "get", input: in{"path": "/a"}, unknown: []string{"/answer/type"}, body: `{"default": null, "description": "Body of the answer, as it was asked for; null where it is empty or the answer is not ok."}`},
+		"an unknown as":      {action: "get", input: in{"path": "/a", "answer": thing}, unknown: []string{"/as"}, body: `{"default": null, "description": "Body of the answer, as it was asked for; null where it is empty or the answer is not ok."}`},
 		"pages":              {action: "get", input: in{"path": "/a", "answer": list, "pages": in{"by": "link", "items": "/data"}}, body: `{"anyOf":[{"$ref":"#/$defs/answer"},{"type":"null"}]}`, items: `{"type":"array","items":{"$ref":"#/$defs/answer/$defs/list/items"}}`},
 		"pages at the top":   {action: "get", input: in{"path": "/a", "answer": in{"type": "array", "items": thing}, "pages": in{"by": "link"}}, body: `{"anyOf":[{"$ref":"#/$defs/answer"},{"type":"null"}]}`, items: `{"type":"array","items":{"$ref":"#/$defs/answer/items"}}`},
 		"pages without type": {action: "get", input: in{"path": "/a", "pages": in{"by": "link"}}, body: `{"description": "Body of the answer, as it was asked for; null where it is empty or the answer is not ok."}`, items: `{"type":"array","description":"Items of the page, with pages alone."}`},
