@@ -98,7 +98,7 @@ func (c *checker) unknownAction(node *spec.Node) {
 	}
 	problem.Hint = near.Or(problem.Hint)
 	if name == runs.CorePlugin+".http" {
-		problem.Hint = diag.Say("it is left out on purpose: a service is reached by a plugin of its own")
+		problem.Hint = diag.Say("the plugin `http` has them: http.get, http.post, http.put")
 	}
 }
 

@@ -64,6 +64,17 @@ func (f *fakeCatalog) Validate(_ context.Context, action string, input json.RawM
 	return v, nil
 }
 
+// File has a few files, some of which hold what an input takes.
+func (f *fakeCatalog) File(name string) ([]byte, error) {
+	content, ok := map[string]string{
+		"./body.yaml": "text: hello\nn: 3\n", "./body.json": `{"text": "hello", "n": 3}`, "./list.yaml": "[1, 2]", "./broken.yaml": "a: [1\n", "./other.json": `{"n": "x"}`, "./empty.yaml": "",
+	}[name]
+	if !ok {
+		return nil, errors.New("there is no such file")
+	}
+	return []byte(content), nil
+}
+
 const whoisOutput = `{"type":"object","required":["domain","found"],"properties":{
 	"domain":{"type":"string"},"found":{"type":"boolean"},"registrar":{"type":["string","null"]},
 	"days_to_expiry":{"type":["integer","null"]},"score":{"type":"number"},
@@ -94,7 +105,7 @@ func fake() *fakeCatalog {
 	f.add("task.lost", plan.EffectRead, ``, ``)
 	f.add("mail.send", plan.EffectOnce, `{"type":"object","required":["to","password"],"properties":{
 		"to":{"type":"string"},"password":{"type":"string","writeOnly":true},
-		"headers":{"type":"object","writeOnly":true,"additionalProperties":{"type":"string"}},"body":{"type":"object"}}}`, `{"type":"object","properties":{}}`)
+		"headers":{"type":"object","writeOnly":true,"additionalProperties":{"type":"string"}},"body":{"anyOf":[{"type":"object","required":["text"],"properties":{"text":{"type":"string"},"n":{"type":"integer"}}},{"type":"string","format":"project-file"}]}}}`, `{"type":"object","properties":{}}`)
 	f.add("core.log", plan.EffectRead, `{"type":"object","required":["text"],"additionalProperties":false,"properties":{
 		"text":{"type":"string"},"level":{"type":"string","enum":["debug","info","warn","error"],"default":"info"}}}`, `{"type":"object","properties":{},"additionalProperties":false}`)
 	f.add("core.assert", plan.EffectRead, `{"type":"object","required":["that"],"additionalProperties":false,"properties":{

@@ -56,6 +56,7 @@ const (
 	CodeForgedSecret   = "FR4015"
 	CodeNoneOrTooMany  = "FR4016"
 	CodeWithoutPlugins = "FR4017"
+	CodeInputFile      = "FR4018"
 	CodeUnknownTarget  = "FR4020"
 
 	CodeWorkflowFile   = "FR4021"

@@ -56,11 +56,15 @@ func (v *valuer) value(node *spec.Node, t *schema.Type, pointer string, in bool)
 
 func (v *valuer) scalar(node *spec.Node, t *schema.Type, pointer string, in bool) value {
 	text := v.c.text(node)
+	rest, named := inFile(t)
+	t = rest
 	switch {
 	case text.bad:
 		v.bad = true
 		v.checkParts(text)
 		return anyValue()
+	case named && !text.hasExpr() && text.literal() != "" && !node.IsNull():
+		return v.file(node, text.literal(), t)
 	case !text.hasExpr():
 		return v.literal(node, text, t, in)
 	case v.scope == nil:

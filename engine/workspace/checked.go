@@ -55,18 +55,19 @@ func (p *Workspace) Check(ctx context.Context, file string, src []byte) (*plan.W
 // CheckedIn is Check with what a run stores, for a file whose name starts from the
 // folder dir, which matters to the workflows that it calls; "" = the configuration's.
 // A workflow without any problem is kept until another plugin comes into force: the project
-// file stays the same as long as the project does, so that the same bytes give the same plan. One that depends on other workflows is not: their files may change.
+// file stays the same as long as the project does, so that the same bytes give the same plan. One that depends on other files is not: they may change.
 func (p *Workspace) CheckedIn(ctx context.Context, file, dir string, src []byte) (*Checked, diag.List) {
 	key := p.plans.keyOf(file, src)
 	if hit := p.plans.lookup(key); hit != nil {
 		return hit, nil
 	}
-	workflow, problems := p.checkAt(ctx, p.locate(file, dir), src)
+	at := p.locate(file, dir)
+	workflow, problems := p.checkAt(ctx, at, src)
 	if workflow == nil {
 		return nil, problems
 	}
 	fresh := NewChecked(workflow)
-	if len(problems) == 0 && len(workflow.Workflows) == 0 && !followsAnother(workflow) {
+	if len(problems) == 0 && len(workflow.Workflows) == 0 && len(at.files) == 0 && !followsAnother(workflow) {
 		p.plans.keep(key, fresh)
 	}
 	return fresh, problems
@@ -75,7 +76,7 @@ func (p *Workspace) CheckedIn(ctx context.Context, file, dir string, src []byte)
 // CheckText is Check for the text of a workflow that lies nowhere: name is for
 // messages, and no file is read. A step that calls another workflow is a problem.
 func (p *Workspace) CheckText(ctx context.Context, name string, src []byte) (*plan.Workflow, diag.List) {
-	return p.checkAt(ctx, location{shown: name, subflows: map[string]subflow{}}, src)
+	return p.checkAt(ctx, location{shown: name, subflows: map[string]subflow{}, files: map[string]bool{}}, src)
 }
 
 // checkAt checks the workflow at a place.

@@ -32,6 +32,7 @@ type location struct {
 	path     string   // absolute; "" = not known, so that it can call no other
 	above    []string // the paths of the workflows that lead to it
 	subflows map[string]subflow
+	files    map[string]bool // the files that inputs name and that were read
 }
 
 // subflow is a workflow that was checked because a step calls it.
@@ -51,7 +52,7 @@ func (p *Workspace) locate(file, dir string) location {
 	if !filepath.IsAbs(path) {
 		path = ""
 	}
-	return location{shown: file, path: path, subflows: map[string]subflow{}}
+	return location{shown: file, path: path, subflows: map[string]subflow{}, files: map[string]bool{}}
 }
 
 // Workflow checks the workflow that a step of the file at hand calls.
@@ -87,7 +88,7 @@ func (c *catalog) subflow(ctx context.Context, uses, target string) subflow {
 	}
 	shown := path.Join(path.Dir(at.shown), uses)
 	tree, problems := spec.Parse(shown, src)
-	below := &catalog{project: c.project, location: location{shown: shown, path: target, above: chain, subflows: map[string]subflow{}}}
+	below := &catalog{project: c.project, location: location{shown: shown, path: target, above: chain, subflows: map[string]subflow{}, files: map[string]bool{}}}
 	workflow, more := check.Check(ctx, tree, below)
 	problems = append(problems, more...)
 	problems.Sort()

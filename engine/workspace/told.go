@@ -141,7 +141,7 @@ func (r *toldReader) files(value any, t *schema.Type, pointer string, found []pl
 
 // file reads one file of the project.
 func (r *toldReader) file(path, pointer string) ([]byte, bool) {
-	content, err := readToldFile(r.workspace.config.Dir, path)
+	content, err := readToldFile(r.workspace.config.Dir, path, maxToldFile)
 	if err == nil {
 		if r.size += len(content); r.size > maxToldFiles {
 			err = fmt.Errorf("the files that are told have more than %d MiB together", maxToldFiles>>20)
@@ -155,8 +155,8 @@ func (r *toldReader) file(path, pointer string) ([]byte, bool) {
 	return nil, false
 }
 
-// readToldFile reads a regular file below the project's root, within bounds.
-func readToldFile(dir, path string) ([]byte, error) {
+// readToldFile reads a regular file below the project's root, of at most so many bytes.
+func readToldFile(dir, path string, most int64) ([]byte, error) {
 	if filepath.IsAbs(path) {
 		return nil, errors.New("it is an absolute path")
 	}
@@ -176,14 +176,14 @@ func readToldFile(dir, path string) ([]byte, error) {
 		return nil, reasonOf(err)
 	case !info.Mode().IsRegular():
 		return nil, errors.New("it is not a regular file")
-	case info.Size() > maxToldFile:
-		return nil, fmt.Errorf("it has %d MiB, at most %d are taken", info.Size()>>20, maxToldFile>>20)
+	case info.Size() > most:
+		return nil, fmt.Errorf("it has %d MiB, at most %d are taken", info.Size()>>20, most>>20)
 	}
 	var content bytes.Buffer
 	content.Grow(int(info.Size()) + bytes.MinRead) // documents are large, and every command reads them
-	_, err = content.ReadFrom(io.LimitReader(file, maxToldFile+1))
-	if err == nil && content.Len() > maxToldFile {
-		err = fmt.Errorf("it has more than %d MiB", maxToldFile>>20)
+	_, err = content.ReadFrom(io.LimitReader(file, most+1))
+	if err == nil && int64(content.Len()) > most {
+		err = fmt.Errorf("it has more than %d MiB", most>>20)
 	}
 	return content.Bytes(), err
 }

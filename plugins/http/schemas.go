@@ -36,7 +36,7 @@ func secretFields(places ...string) string {
 // answerFields say how an answer is read.
 const answerFields = `
 "as": {"type": "string", "enum": ["auto", "json", "text", "csv", "bytes", "none"], "default": "auto", "description": "How the body is read. auto: JSON where the answer says so or answer is given, else text, else bytes (base64). none: it is not kept."},
-"answer": {"type": "object", "description": "JSON Schema of the body, or of a row of a CSV: types the output, and an answer that breaks it fails."},
+"answer": {"anyOf": [{"type": "object"}, {"type": "string", "format": "project-file"}], "description": "JSON Schema of the body, or of a row of a CSV, or a file with it: types the output, and an answer that breaks it fails."},
 "csv": {"type": "object", "additionalProperties": false, "properties": {
   "separator": {"type": "string", "minLength": 1, "maxLength": 1, "description": "Between two cells; , where it is not given."},
   "columns": {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1, "description": "Names of the columns, for a CSV whose first line is no header."},

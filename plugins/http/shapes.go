@@ -44,6 +44,9 @@ func (s *shapes) of(answer sdk.Value) shape {
 }
 
 func readShape(answer sdk.Value) shape {
+	if len(answer) > 0 && answer[0] == '"' { // in a workflow the host puts in its place what the file holds
+		return shape{problem: "is a schema here; a file with one can be named in a workflow alone"}
+	}
 	if pointer, problem := wordProblem(answer); problem != "" {
 		return shape{pointer: pointer, problem: problem}
 	}

@@ -61,7 +61,9 @@ func uptime(t *testing.T, j *job) {
 			w.WriteHeader(status)
 		}
 	})
-	pager := serve(t, func(w http.ResponseWriter, _ request, _ int) { answerJSON(w, http.StatusAccepted, map[string]string{"status": "success"}) })
+	pager := serve(t, func(w http.ResponseWriter, _ request, _ int) {
+		answerJSON(w, http.StatusAccepted, map[string]string{"status": "success"})
+	})
 	local(t, j, "https://events.pagerduty.com", pager)
 	j.instead(t, "flowrun.yaml", `hosts: ["*"]`, `hosts: ["`+site.URL+`"], private: true`)
 	j.instead(t, "uptime.yaml", "delay: 5s", "delay: 10ms")
