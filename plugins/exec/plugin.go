@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/plugins/content"
+	"github.com/flowrun/flowrun/plugins/internal/process"
 	"github.com/flowrun/flowrun/sdk"
 )
 
@@ -45,6 +46,14 @@ func NewWith(o Options) *sdk.Plugin {
 
 // plugin is what the actions share.
 type plugin struct{ options Options }
+
+// surroundings are where its commands are looked for.
+func (p *plugin) surroundings() process.Surroundings {
+	return process.Surroundings{Plugin: "exec", Dir: p.options.Dir, Environ: p.options.Environ}
+}
+
+// commandNamed is how errors name a command.
+func commandNamed(name string) string { return "command `" + name + "`" }
 
 // call is one call of any action.
 type call = sdk.Call[Config]
@@ -112,7 +121,7 @@ func narrow(config Config, in RunInput, unknown []string) sdk.Value {
 // whether that would be harmless.
 func (p *plugin) checkConnection(c *call) (string, error) {
 	for _, name := range c.Config.names() {
-		if _, err := p.program(name, c.Config.Commands[name].Argv[0]); err != nil {
+		if _, err := p.surroundings().Program(commandNamed(name), c.Config.Commands[name].Argv[0]); err != nil {
 			return "", err
 		}
 	}

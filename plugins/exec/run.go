@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/plugins/content"
+	"github.com/flowrun/flowrun/plugins/internal/process"
 	"github.com/flowrun/flowrun/sdk"
 )
 
@@ -32,7 +33,7 @@ func (p *plugin) run(c *call, effect string, in RunInput) (sdk.Value, error) {
 	if err != nil {
 		return nil, sdk.Invalid("/input", "%v", err)
 	}
-	ready, wrong := command.prepare(input, p.environ())
+	ready, wrong := command.prepare(input, p.surroundings().Handed())
 	if wrong != nil {
 		return nil, sdk.Invalid(wrong.Pointer, "%s", wrong.Summary).WithHint("%s", wrong.Detail)
 	}
@@ -85,7 +86,7 @@ type end struct {
 
 // do starts a command, waits for its end, and says what it means.
 func (p *plugin) do(c *call, name string, command Command, ready prepared) (end, error) {
-	path, err := p.program(name, command.Argv[0])
+	path, err := p.surroundings().Program(commandNamed(name), command.Argv[0])
 	if err != nil {
 		return end{}, err
 	}
@@ -93,17 +94,17 @@ func (p *plugin) do(c *call, name string, command Command, ready prepared) (end,
 	if err != nil {
 		return end{}, sdk.Refused(sdk.CodeUnavailable, "make the streams of command `%s`: %v", name, err)
 	}
-	running, err := start(path, ready.argv, ready.env, p.inProject(command.Cwd), s.child)
+	running, err := process.Start(path, ready.argv, ready.env, p.surroundings().InProject(command.Cwd), s.child)
 	s.closeChild()
 	if err != nil {
 		s.abandon()
-		return end{}, notStarted(name, command.Argv[0], path, err)
+		return end{}, p.surroundings().NotStarted(commandNamed(name), command.Argv[0], path, err)
 	}
 	s.begin()
 	stopped := command.await(c, running, s.tooMuch)
-	running.signal(syscall.SIGKILL) // what it has left behind
+	running.Signal(syscall.SIGKILL) // what it has left behind
 	s.finish()
-	running.leave()
+	running.Leave()
 	return command.judge(name, running, s, stopped)
 }
 
@@ -115,7 +116,7 @@ var (
 
 // await waits for the end of a command, and ends it where it must not go on: first it is
 // asked, then it is killed with all that it has started.
-func (c Command) await(ctx context.Context, running *process, tooMuch <-chan struct{}) (stopped error) {
+func (c Command) await(ctx context.Context, running *process.Process, tooMuch <-chan struct{}) (stopped error) {
 	var limit <-chan time.Time
 	if d := duration(c.Timeout); d > 0 {
 		timer := time.NewTimer(d)
@@ -123,7 +124,7 @@ func (c Command) await(ctx context.Context, running *process, tooMuch <-chan str
 		limit = timer.C
 	}
 	select {
-	case <-running.ended:
+	case <-running.Ended:
 		return nil
 	case <-ctx.Done():
 		stopped = ctx.Err()
@@ -132,20 +133,20 @@ func (c Command) await(ctx context.Context, running *process, tooMuch <-chan str
 	case <-tooMuch:
 		stopped = errTooMuch
 	}
-	running.signal(syscall.SIGTERM)
+	running.Signal(syscall.SIGTERM)
 	grace := time.NewTimer(c.grace())
 	defer grace.Stop()
 	select {
-	case <-running.ended:
+	case <-running.Ended:
 	case <-grace.C:
-		running.signal(syscall.SIGKILL)
-		<-running.ended
+		running.Signal(syscall.SIGKILL)
+		<-running.Ended
 	}
 	return stopped
 }
 
 // judge says what the end of a command means.
-func (c Command) judge(name string, running *process, s *streams, stopped error) (end, error) {
+func (c Command) judge(name string, running *process.Process, s *streams, stopped error) (end, error) {
 	last := s.lastWords()
 	switch {
 	case errors.Is(stopped, errTimeout):
@@ -155,15 +156,15 @@ func (c Command) judge(name string, running *process, s *streams, stopped error)
 		return end{}, e.WithReason("too_large").WithHint("set `max_bytes` of its declaration higher, up to 64 MiB; an answer has at most 8 MiB")
 	case stopped != nil:
 		return end{}, fmt.Errorf("command `%s` was ended: %w", name, stopped)
-	case running.failed != nil:
-		return end{}, sdk.Errorf(sdk.CodeInternal, "wait for command `%s`: %v", name, running.failed)
+	case running.Failed != nil:
+		return end{}, sdk.Errorf(sdk.CodeInternal, "wait for command `%s`: %v", name, running.Failed)
 	}
-	status, ok := running.state.Sys().(syscall.WaitStatus)
+	status, ok := running.State.Sys().(syscall.WaitStatus)
 	if ok && status.Signaled() {
 		e := sdk.Errorf(sdk.CodeInternal, "command `%s` was killed by a signal (%s)", name, status.Signal())
 		return end{}, withWords(e.WithReason("killed"), last)
 	}
-	code := running.state.ExitCode()
+	code := running.State.ExitCode()
 	meant := c.Exits[strconv.Itoa(code)]
 	if code == 0 || meant == exitOK {
 		return end{code: code, stdout: s.stdout.Bytes()}, nil

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/flowrun/flowrun/plugins/internal/process"
 )
 
 // Bounds of what a command says on stderr.
@@ -24,7 +26,7 @@ const drain = 2 * time.Second
 
 // streams are the three streams of a command, ours and its own ends.
 type streams struct {
-	child files
+	child process.Streams
 	own   struct{ stdin, stdout, stderr *os.File }
 	input []byte
 
@@ -50,9 +52,9 @@ func newStreams(c *call, name string, command Command, input []byte) (*streams, 
 		errs = append(errs, err)
 		return r, w
 	}
-	s.child.stdin, s.own.stdin = pipe()
-	s.own.stdout, s.child.stdout = pipe()
-	s.own.stderr, s.child.stderr = pipe()
+	s.child.Stdin, s.own.stdin = pipe()
+	s.own.stdout, s.child.Stdout = pipe()
+	s.own.stderr, s.child.Stderr = pipe()
 	if err := errors.Join(errs...); err != nil {
 		s.closeChild()
 		s.abandon()
@@ -62,7 +64,7 @@ func newStreams(c *call, name string, command Command, input []byte) (*streams, 
 }
 
 // closeChild closes the ends that the command has by now.
-func (s *streams) closeChild() { closeAll(s.child.stdin, s.child.stdout, s.child.stderr) }
+func (s *streams) closeChild() { closeAll(s.child.Stdin, s.child.Stdout, s.child.Stderr) }
 
 // abandon closes our ends.
 func (s *streams) abandon() { closeAll(s.own.stdin, s.own.stdout, s.own.stderr) }

@@ -23,7 +23,7 @@ func readExtension(text sdk.Value) (Extension, error) {
 		known []string
 	}{
 		"effect": {e.Effect, []string{effectRead, effectIdempotent, effectKeyed, effectOnce}},
-		"name":   {nameOf(e.Name), []string{e.Name}},
+		"name":   {naming.Action(e.Name), []string{e.Name}},
 	} {
 		if said.value != "" && !slices.Contains(said.known, said.value) {
 			return Extension{}, fmt.Errorf("%s %q is not known", word, sdk.Shown(said.value, 40))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flowrun/flowrun/plugins/internal/naming"
 	"github.com/flowrun/flowrun/plugins/openapi/tree"
 	"github.com/flowrun/flowrun/sdk"
 )
@@ -33,9 +34,9 @@ var methods = []string{"get", "head", "put", "delete", "post", "patch"}
 func (o *Operation) taken(pattern string) bool {
 	pattern = strings.TrimSpace(pattern)
 	if tag, ok := strings.CutPrefix(pattern, "tag:"); ok {
-		return slices.ContainsFunc(o.Tags, func(t string) bool { return matches(tag, t) })
+		return slices.ContainsFunc(o.Tags, func(t string) bool { return naming.Matches(tag, t) })
 	}
-	return o.ID != "" && matches(pattern, o.ID) || o.Name != "" && matches(pattern, o.Name) || matches(pattern, o.Path) || matches(pattern, o.Method+" "+o.Path)
+	return o.ID != "" && naming.Matches(pattern, o.ID) || o.Name != "" && naming.Matches(pattern, o.Name) || naming.Matches(pattern, o.Path) || naming.Matches(pattern, o.Method+" "+o.Path)
 }
 
 // EffectWord is what a second call would do: as the settings or the document say, else by
@@ -149,7 +150,7 @@ func (d *document) extension(node *tree.Node, place string) Extension {
 func name(list []*Operation) {
 	wanted := map[string][]*Operation{}
 	for _, o := range list {
-		base := cmp.Or(o.Extension.Name, nameOf(o.ID), nameOfPath(o.Method, o.Path))
+		base := cmp.Or(o.Extension.Name, naming.Action(o.ID), nameOfPath(o.Method, o.Path))
 		o.Name = fitted(base, o.Method, o.Path)
 		wanted[o.Name] = append(wanted[o.Name], o)
 	}
@@ -159,7 +160,7 @@ func name(list []*Operation) {
 			continue
 		}
 		for _, o := range same {
-			o.Name = strings.TrimRight(base[:min(len(base), maxName-7)], "_") + "_" + mark(o.Method, o.Path)
+			o.Name = strings.TrimRight(base[:min(len(base), naming.Max-7)], "_") + "_" + mark(o.Method, o.Path)
 		}
 	}
 }

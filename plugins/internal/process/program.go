@@ -1,4 +1,4 @@
-package exec
+package process
 
 import (
 	"errors"
@@ -13,19 +13,26 @@ import (
 	"github.com/flowrun/flowrun/sdk"
 )
 
-// program returns the path of a program: one with a slash is meant from the folder of the
-// project, another one is looked for in PATH.
-func (p *plugin) program(command, name string) (string, error) {
+// Surroundings are what programs of a plugin are looked for in.
+type Surroundings struct {
+	Plugin  string   // its name, for hints
+	Dir     string   // folder from which programs and working folders are meant; "" = the process's own
+	Environ []string // of the plugin; a few names of it are handed on
+}
+
+// Program returns the path of a program: one with a slash is meant from the folder of the
+// project, another one is looked for in PATH. what begins errors, such as "command `x`".
+func (p Surroundings) Program(what, name string) (string, error) {
 	if strings.Contains(name, "/") {
-		path := p.inProject(name)
+		path := p.InProject(name)
 		info, err := os.Stat(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return "", p.missing(command, name)
+			return "", p.missing(what, name)
 		case err != nil:
-			return "", sdk.Refused(sdk.CodeForbidden, "command `%s`: look at %s: %v", command, name, errors.Unwrap(err))
+			return "", sdk.Refused(sdk.CodeForbidden, "%s: look at %s: %v", what, name, errors.Unwrap(err))
 		case info.IsDir():
-			return "", sdk.Refused(sdk.CodeNotFound, "command `%s`: %s is a folder", command, name).WithReason("no_program")
+			return "", sdk.Refused(sdk.CodeNotFound, "%s: %s is a folder", what, name).WithReason("no_program")
 		}
 		return path, nil
 	}
@@ -38,29 +45,29 @@ func (p *plugin) program(command, name string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", p.missing(command, name)
+	return "", p.missing(what, name)
 }
 
-func (p *plugin) missing(command, name string) *sdk.Error {
-	e := sdk.NotFound("command `%s`: there is no program %s", command, name).WithReason("no_program")
+func (p Surroundings) missing(what, name string) *sdk.Error {
+	e := sdk.NotFound("%s: there is no program %s", what, name).WithReason("no_program")
 	if strings.Contains(name, "/") {
 		return e.WithHint("paths of programs are meant from the folder of flowrun.yaml")
 	}
 	return e.WithHint("it is in no folder of PATH; write ./%s for a program of the project", name)
 }
 
-// notStarted makes the error of a program that the system does not start.
-func notStarted(command, name, path string, err error) *sdk.Error {
+// NotStarted makes the error of a program that the system does not start.
+func (p Surroundings) NotStarted(what, name, path string, err error) *sdk.Error {
 	var at *fs.PathError
 	cause := err
 	if errors.As(err, &at) {
 		cause = at.Err
 	}
-	doing := "start command `" + command + "` (" + sdk.Shown(name, 200) + ")"
+	doing := "start " + what + " (" + sdk.Shown(name, 200) + ")"
 	switch {
 	case errors.Is(err, syscall.EACCES) && unix.Access(path, unix.X_OK) == nil:
 		return sdk.Forbidden("%s: the program is not granted to the plugin", doing).WithReason("not_granted").
-			WithHint("write in flowrun.yaml: `plugins: {exec: {grants: {commands: [%s]}}}`", name)
+			WithHint("write in flowrun.yaml: `plugins: {%s: {grants: {commands: [%s]}}}`", p.Plugin, name)
 	case errors.Is(err, syscall.EACCES):
 		return sdk.Forbidden("%s: it may not be run", doing).WithHint("make it a program: chmod +x %s", name)
 	case errors.Is(err, syscall.ENOEXEC):
@@ -75,16 +82,17 @@ func notStarted(command, name, path string, err error) *sdk.Error {
 	return sdk.Refused(sdk.CodeUnavailable, "%s: %v", doing, cause)
 }
 
-func (p *plugin) inProject(path string) string {
+// InProject returns a path that is meant from the folder of the project.
+func (p Surroundings) InProject(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
 	}
-	return filepath.Join(p.options.Dir, filepath.FromSlash(path))
+	return filepath.Join(p.Dir, filepath.FromSlash(path))
 }
 
 // variable returns a variable of the plugin's own environment.
-func (p *plugin) variable(name string) string {
-	for _, entry := range p.options.Environ {
+func (p Surroundings) variable(name string) string {
+	for _, entry := range p.Environ {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {
 			return value
 		}
@@ -92,9 +100,9 @@ func (p *plugin) variable(name string) string {
 	return ""
 }
 
-// environ is what each command has of the plugin's environment: where programs are, and a
+// Handed is what each program has of the plugin's environment: where programs are, and a
 // home and a temporary folder that the sandbox lets it write to.
-func (p *plugin) environ() []string {
+func (p Surroundings) Handed() []string {
 	var environ []string
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "LANG", "TZ"} {
 		if value := p.variable(name); value != "" {

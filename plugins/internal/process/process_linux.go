@@ -1,4 +1,4 @@
-package exec
+package process
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ import (
 // was orphaned meanwhile. Where the kernel has no such domain (before 6.12) the command gets
 // a group, and where that is refused too it alone is signaled; what it has started ends with
 // the plugin then.
-func launch(p *process, program string, argv []string, attr *os.ProcAttr) (*os.Process, error) {
+func launch(p *Process, program string, argv []string, attr *os.ProcAttr) (*os.Process, error) {
 	type result struct {
 		process *os.Process
 		err     error
@@ -32,7 +32,7 @@ func launch(p *process, program string, argv []string, attr *os.ProcAttr) (*os.P
 		if !scoped {
 			process, grouped, err := groupOrNone(program, argv, attr, dies)
 			if err == nil {
-				p.signal = toGroup(process.Pid, grouped)
+				p.Signal = toGroup(process.Pid, grouped)
 			}
 			started <- result{process, err}
 			if err == nil {
@@ -61,15 +61,15 @@ func launch(p *process, program string, argv []string, attr *os.ProcAttr) (*os.P
 	if done.err != nil {
 		return nil, done.err
 	}
-	if p.signal == nil {
-		p.signal = func(sig syscall.Signal) {
+	if p.Signal == nil {
+		p.Signal = func(sig syscall.Signal) {
 			select {
 			case orders <- sig:
 			case <-over:
 			}
 		}
 	}
-	p.leave = func() { close(over) }
+	p.Leave = func() { close(over) }
 	return done.process, nil
 }
 
