@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flowrun/flowrun/plugins/internal/naming"
 	"github.com/flowrun/flowrun/sdk"
 )
 
