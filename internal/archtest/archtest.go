@@ -77,7 +77,7 @@ func ProductRules() Rules { //nolint:funlen // a table
 			"plugins/content":   {"sdk"},
 			"plugins/files":     {"plugins/content", "sdk"},
 			"plugins/exec":      {"plugins/content", "plugins/internal/process", "sdk"},
-			"plugins/mcp":       {"plugins/internal/*", "sdk"},
+			"plugins/mcp":       {"plugins/content", "plugins/internal/*", "sdk"},
 			"plugins/*/*sim":    {"internal/simkit"},
 			// the plugins that are told what they are share how recipes are run
 			"plugins/openapi": {"sdk", "plugins/internal/*", "plugins/openapi/**"},

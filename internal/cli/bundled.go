@@ -15,6 +15,7 @@ import (
 	"github.com/flowrun/flowrun/plugins/exec"
 	"github.com/flowrun/flowrun/plugins/files"
 	"github.com/flowrun/flowrun/plugins/http"
+	"github.com/flowrun/flowrun/plugins/mcp"
 	"github.com/flowrun/flowrun/plugins/netinfo"
 	"github.com/flowrun/flowrun/plugins/openapi"
 	"github.com/flowrun/flowrun/plugins/tasks"
@@ -30,6 +31,7 @@ func bundled() map[string]func() *sdk.Plugin {
 		"exec":       exec.New,
 		"files":      files.New,
 		"http":       http.New,
+		"mcp":        newMCP,
 		"netinfo":    netinfo.New,
 		"openapi":    newOpenAPI,
 		"tasks":      tasks.New,
@@ -41,10 +43,20 @@ func newOpenAPI() *sdk.Plugin {
 	return openapi.NewWith(openapi.Options{Simulator: []string{"flowrun", "plugins", "simulate", "openapi"}})
 }
 
-// simulate is `flowrun plugins simulate openapi SETTINGS`, which a sandbox runs.
+// newMCP is the plugin mcp, whose simulator is this binary too.
+func newMCP() *sdk.Plugin { return mcp.New("flowrun", "plugins", "simulate", "mcp") }
+
+// simulate is `flowrun plugins simulate openapi SETTINGS` or `… mcp`, which a sandbox runs.
 func simulate(args []string, system System) int {
+	if len(args) == 1 && args[0] == "mcp" {
+		if err := mcp.Simulate(system.Stdin, system.Stdout); err != nil {
+			fmt.Fprintf(system.Stderr, "error: %v\n", err)
+			return exitFailed
+		}
+		return exitOK
+	}
 	if len(args) != 2 || args[0] != "openapi" {
-		fmt.Fprintln(system.Stderr, "error: plugins simulate takes openapi and the settings of the plugin as JSON")
+		fmt.Fprintln(system.Stderr, "error: plugins simulate takes mcp, or openapi and the settings of the plugin as JSON")
 		return exitUsage
 	}
 	if err := sandbox.Simulate(context.Background(), args[1], system.Stdin, system.Stdout, system.Now); err != nil {

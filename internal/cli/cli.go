@@ -161,7 +161,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddCommand(
 		a.runCommand(), a.callCommand(), a.validateCommand(), a.testCommand(), a.graphCommand(), a.runsCommand(), a.pluginsCommand(),
 		a.connectionsCommand(), a.secretsCommand(), a.stateCommand(), a.sandboxCommand(), a.initCommand(), a.newCommand(), a.configCommand(), a.versionCommand(),
-		a.serveCommand(), a.tokensCommand(), a.doctorCommand(), a.planCommand(), a.schemaCommand(), a.fmtCommand(), a.explainCommand(), a.dbCommand(), a.keyCommand(), a.schedulesCommand(), a.manCommand(), a.readyCommand(),
+		a.serveCommand(), a.tokensCommand(), a.doctorCommand(), a.planCommand(), a.schemaCommand(), a.fmtCommand(), a.explainCommand(), a.dbCommand(), a.keyCommand(), a.schedulesCommand(), a.manCommand(), a.readyCommand(), a.mcpCommand(),
 	)
 	root.InitDefaultCompletionCmd("completion")
 	root.SetHelpCommand(helpCommand())

@@ -85,77 +85,14 @@ func sampleOf(c Command) sdk.Value {
 		return sdk.Value(`[]`)
 	case content.CSV:
 		if answer := c.answer(); answer != nil {
-			return sdk.Value("[" + string(valueOf(answer, 0)) + "]")
+			return sdk.Value("[" + string(content.Sample(answer)) + "]")
 		}
 		return sdk.Value(`[]`)
 	case content.JSON:
 		if answer := c.answer(); answer != nil {
-			return valueOf(answer, 0)
+			return content.Sample(answer)
 		}
 		return sdk.Value(`{}`)
 	}
 	return sdk.Value(`""`)
-}
-
-// valueOf makes a value of a schema: what it gives as an example, else the least of its
-// type. What that does not fit is told by sampleProblem.
-func valueOf(schema sdk.Value, depth int) sdk.Value {
-	members, ok := sdk.ReadMembers(schema)
-	if !ok || depth > 20 {
-		return sdk.Value("null")
-	}
-	for _, word := range []string{"const", "default"} {
-		if value := members.Get(word); value != nil {
-			return value
-		}
-	}
-	for _, word := range []string{"examples", "enum"} {
-		var list []json.RawMessage
-		if json.Unmarshal(members.Get(word), &list) == nil && len(list) > 0 {
-			return list[0]
-		}
-	}
-	switch typeOf(members.Get("type")) {
-	case "string":
-		return sdk.Text(map[string]string{"date-time": "2026-01-31T09:00:00Z", "date": "2026-01-31", "duration": "1h"}[textOf(members.Get("format"))])
-	case "integer", "number":
-		if least := members.Get("minimum"); least != nil {
-			return least
-		}
-		return sdk.Value("0")
-	case "boolean":
-		return sdk.Value("false")
-	case "array":
-		return sdk.Value("[]")
-	case "object":
-		return objectOf(members, depth)
-	}
-	return sdk.Value("null")
-}
-
-// objectOf makes an object with what it must have.
-func objectOf(schema sdk.Members, depth int) sdk.Value {
-	var required []string
-	_ = json.Unmarshal(schema.Get("required"), &required) // absent: nothing is
-	properties, _ := sdk.ReadMembers(schema.Get("properties"))
-	object := sdk.Members{}
-	for _, name := range required {
-		object = object.With(name, valueOf(properties.Get(name), depth+1))
-	}
-	return object.JSON()
-}
-
-// typeOf is the first type that a schema names.
-func typeOf(raw sdk.Value) string {
-	var several []string
-	if json.Unmarshal(raw, &several) == nil && len(several) > 0 {
-		return several[0]
-	}
-	return textOf(raw)
-}
-
-func textOf(raw sdk.Value) string {
-	var text string
-	_ = json.Unmarshal(raw, &text)
-	return text
 }
