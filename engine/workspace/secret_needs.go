@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -179,6 +180,9 @@ func (p *Workspace) missingSecret(ctx context.Context, from, name, who string, p
 func (p *Workspace) secretHint(from, name string) diag.Hint {
 	variable := p.secretVariable(from, name)
 	if slices.Contains(p.file.Secrets, services.SecretFromStore) {
+		if strings.HasPrefix(variable, secret.SandboxEnvPrefix) {
+			return diag.Sayf("set the environment variable %s, or keep it with %s", variable, diag.Command{"secrets", "set", name, "--sandbox"})
+		}
 		return diag.Sayf("set the environment variable %s, or keep it with %s", variable, diag.Command{"secrets", "set", name})
 	}
 	return diag.Say("set the environment variable " + variable)

@@ -42,9 +42,13 @@ func (p *plugin) execute(c *call, text []byte, input sdk.Value) (sdk.Value, erro
 	token := strconv.FormatInt(progressTokens.Add(1), 10)
 	params.SetProgressToken(token)
 	defer own.hear(token, to)()
-	result, err := own.client.CallTool(c, params)
+	ctx, refused := withRefusal(c)
+	result, err := own.client.CallTool(ctx, params)
 	if err != nil {
-		return nil, own.notCalled(c, r.Tool, err)
+		if own.server != nil && !answered(err) && ctx.Err() == nil {
+			p.sessions.forget(c.Connection(), own) // the next call opens another one, though this server may still be ending
+		}
+		return nil, own.notCalled(ctx, r.Tool, err, refused)
 	}
 	if result.IsError {
 		failure := sdk.Errorf(sdk.CodeInternal, "the tool %s says: %s", r.Tool, sdk.Shown(textOf(result.Content), 500)).WithReason(reasonTool).WithHint("these are the words of the tool: it has ended, and is not called again by itself")
@@ -79,8 +83,14 @@ func (p *plugin) session(c *call) (*session, *ear, error) {
 	return own, to, err
 }
 
+// answered reports whether an error is what the server answered.
+func answered(err error) bool {
+	_, ok := errors.AsType[*jsonrpc.Error](err)
+	return ok
+}
+
 // notCalled makes the error of a call that has no answer.
-func (s *session) notCalled(ctx context.Context, tool string, err error) error {
+func (s *session) notCalled(ctx context.Context, tool string, err error, refused *refusal) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -94,10 +104,8 @@ func (s *session) notCalled(ctx context.Context, tool string, err error) error {
 		}
 		return sdk.Errorf(sdk.CodeInternal, "the server failed at %s: %s", tool, said)
 	}
-	if s.http != nil {
-		if refused := s.http.refusal(); refused != nil {
-			return refused
-		}
+	if failure := refused.get(); failure != nil {
+		return failure
 	}
 	failure := sdk.Errorf(sdk.CodeUnavailable, "the server gave no answer to %s: %s", tool, sdk.Shown(err.Error(), 300))
 	if s.server != nil {
@@ -199,9 +207,10 @@ func (p *plugin) checkConnection(c *call) (string, error) {
 		return "", err
 	}
 	defer own.done()
-	document, err := own.list(c)
+	ctx, refused := withRefusal(c)
+	document, err := own.list(ctx)
 	if err != nil {
-		return "", own.notCalled(c, "tools/list", err)
+		return "", own.notCalled(ctx, "tools/list", err, refused)
 	}
 	now := map[string]string{}
 	for _, t := range document.Tools {

@@ -30,9 +30,10 @@ func Capture(ctx context.Context, config Config, o Options, log func(text string
 			<-own.server.running.Ended
 		}
 	}()
+	ctx, refused := withRefusal(ctx)
 	document, err := own.list(ctx)
 	if err != nil {
-		return nil, own.notCalled(ctx, "tools/list", err)
+		return nil, own.notCalled(ctx, "tools/list", err, refused)
 	}
 	slices.SortFunc(document.Tools, func(a, b tool) int { return cmp.Compare(a.Name, b.Name) })
 	var out bytes.Buffer

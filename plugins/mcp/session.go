@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -44,13 +45,23 @@ type ear struct {
 }
 
 // of returns the session of a connection, and opens it where there is none that lives. The
-// caller gives it back with done.
+// caller gives it back with done. One whose opening somebody else gave up is opened again.
 func (s *sessions) of(ctx context.Context, name string, config Config, token string, to *ear) (*session, error) {
+	for {
+		own, err := s.tryOf(ctx, name, config, token, to)
+		if errors.Is(err, context.Canceled) && ctx.Err() == nil {
+			continue
+		}
+		return own, err
+	}
+}
+
+func (s *sessions) tryOf(ctx context.Context, name string, config Config, token string, to *ear) (*session, error) {
 	digest := digestOf(config)
 	s.mu.Lock()
 	own := s.known[name]
 	if own != nil && own.config != digest {
-		own.retire()
+		go own.retire() // its end may take a while
 		own = nil
 	}
 	if own == nil || !own.enter() {
@@ -206,22 +217,23 @@ func (s *sessions) open(ctx context.Context, own *session, config Config, token 
 		transport = own.server.transport()
 	}
 	var err error
+	ctx, refused := withRefusal(ctx)
 	if own.client, err = client.Connect(ctx, exact{transport}, nil); err != nil {
-		return own.notOpened(ctx, err)
+		return own.notOpened(ctx, err, refused)
 	}
 	return nil
 }
 
 // notOpened makes the error of a server that did not shake hands.
-func (s *session) notOpened(ctx context.Context, err error) error {
+func (s *session) notOpened(ctx context.Context, err error, refused *refusal) error {
 	if s.server != nil {
 		s.server.end()
 	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case s.http != nil && s.http.refusal() != nil:
-		return s.http.refusal()
+	case refused.get() != nil:
+		return refused.get()
 	}
 	failure := sdk.Refused(sdk.CodeUnavailable, "open the session with the server: %s", sdk.Shown(err.Error(), 300))
 	if s.server != nil {

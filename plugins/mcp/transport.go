@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -59,14 +60,47 @@ func structured(result *mcp.CallToolResult) sdk.Value {
 }
 
 // bearer adds the credentials of a connection to the requests to its server, follows no
-// redirect, and remembers how the server refused. Safe for concurrent use.
+// redirect, and notes how the server refuses. Safe for concurrent use.
 type bearer struct {
 	origin  string
 	headers map[string]string
 
-	mu      sync.Mutex
-	token   string
-	refused *sdk.Error
+	mu    sync.Mutex
+	token string
+}
+
+// refusal is how the server refused the requests of one call: what the protocol's library
+// makes of a status says less. Safe for concurrent use.
+type refusal struct {
+	mu   sync.Mutex
+	last *sdk.Error
+}
+
+type refusalKey struct{}
+
+// withRefusal returns a context whose requests note how they are refused.
+func withRefusal(ctx context.Context) (context.Context, *refusal) {
+	own := &refusal{}
+	return context.WithValue(ctx, refusalKey{}, own), own
+}
+
+// get is how the last request was refused, nil where it was not.
+func (r *refusal) get() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last == nil {
+		return nil
+	}
+	return r.last
+}
+
+// noteRefusal keeps it for the call that a request belongs to.
+func noteRefusal(ctx context.Context, refused *sdk.Error) {
+	if own, ok := ctx.Value(refusalKey{}).(*refusal); ok {
+		own.mu.Lock()
+		defer own.mu.Unlock()
+		own.last = refused
+	}
 }
 
 func newBearer(config Config, token string) *bearer {
@@ -87,16 +121,6 @@ func (b *bearer) set(token string) {
 	b.token = token
 }
 
-// refusal is how the server refused the last request, nil where it did not.
-func (b *bearer) refusal() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.refused == nil {
-		return nil
-	}
-	return b.refused
-}
-
 // RoundTrip sends a request with the credentials.
 func (b *bearer) RoundTrip(request *http.Request) (*http.Response, error) {
 	own := request.Clone(request.Context())
@@ -114,10 +138,12 @@ func (b *bearer) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	response, err := http.DefaultTransport.RoundTrip(own)
 	if err != nil {
-		b.note(sdk.Refused(sdk.CodeUnavailable, "reach the server: %s", sdk.Shown(withoutURL(err).Error(), 300)), err)
+		if !errors.Is(err, context.Canceled) {
+			noteRefusal(request.Context(), notReached(err))
+		}
 		return nil, err
 	}
-	b.note(refusedBy(response, request.Method), nil)
+	noteRefusal(request.Context(), refusedBy(response, request.Method))
 	return response, nil
 }
 
@@ -129,13 +155,14 @@ func withoutURL(err error) error {
 	return err
 }
 
-func (b *bearer) note(refused *sdk.Error, cause error) {
-	if errors.Is(cause, context.Canceled) {
-		return
+// notReached is the failure of a request without an answer. Where no connection was made
+// nothing was done; else that is not known.
+func notReached(err error) *sdk.Error {
+	failure := sdk.Errorf(sdk.CodeUnavailable, "reach the server: %s", sdk.Shown(withoutURL(err).Error(), 300))
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
+		failure.Applied = sdk.NotApplied
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.refused = refused
+	return failure
 }
 
 // refusedBy says what a status means; nil where it is an answer. Only a call can be refused:

@@ -135,6 +135,7 @@ func priceWatch(t *testing.T, j *job) {
 	chat := serve(t, func(http.ResponseWriter, request, int) {})
 	local(t, j, "https://shop.example.com", shop)
 	j.environ = []string{"FLOWRUN_SECRET_CHAT_HOOK=" + chat.URL}
+	j.flowrun(t, 0, "run", "price.yaml", "--sandbox") // as docs/jobs/README.md shows it
 	for _, price = range []float64{30, 31, 24.5, 24.5} {
 		j.flowrun(t, 0, "run", "price.yaml")
 	}

@@ -40,7 +40,7 @@ var (
 	outputs = map[string]schema{
 		"word":  object([]string{"word", "size"}, schema{"word": text, "size": schema{"type": "integer"}}),
 		"items": object([]string{"items"}, schema{"items": schema{"type": "array", "items": object([]string{"id"}, schema{"id": text})}, "next": text}),
-		"note":  object([]string{"id"}, schema{"id": text}),
+		"note":  object([]string{"id", "at"}, schema{"id": text, "at": text}),
 		"notes": object([]string{"notes"}, schema{"notes": schema{"type": "array", "items": text}}),
 		"pay":   object([]string{"id"}, schema{"id": text}),
 		"wait":  object([]string{"done"}, schema{"done": schema{"type": "boolean"}}),

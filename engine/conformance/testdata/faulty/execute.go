@@ -284,6 +284,9 @@ func (p *plugin) note(ctx context.Context, r *pluginv1.ExecuteRequest, c *connec
 	if p.has("effects.killed-inside") {
 		_, _ = p.host.PutState(p.toHost(ctx), &pluginv1.PutStateRequest{Scope: "plugin", Key: "begun/" + key, IfVersion: 1, Delete: true})
 	}
+	if failure == nil && bytes.HasPrefix(out, []byte("{")) { // when the answer came, as many clients tell it
+		out = append([]byte(`{"at":"`+time.Now().Format(time.RFC3339Nano)+`",`), out[1:]...)
+	}
 	return out, failure
 }
 
