@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,6 +45,7 @@ type revised struct {
 	binary, dir string
 	server      *exec.Cmd
 	lines       chan string // of the server's log
+	before      []string    // of its log, before the line that it serves
 }
 
 func newRevised(t *testing.T) *revised {
@@ -94,7 +96,9 @@ func (r *revised) serve() {
 			lines <- scanner.Text()
 		}
 	}()
-	r.await("log in, once")
+	// What comes before it is kept: runs are taken up beside it.
+	r.before = nil
+	r.before = r.awaitAll(2*time.Minute, "log in, once")
 }
 
 // await returns the next line of the server's log that holds all the texts.
@@ -106,21 +110,32 @@ func (r *revised) await(texts ...string) string {
 // awaitFor is await for what a fault would keep from coming.
 func (r *revised) awaitFor(most time.Duration, texts ...string) string {
 	r.t.Helper()
-	var seen []string
-	late := time.After(most)
-	for {
+	seen := r.awaitAll(most, texts...)
+	return seen[len(seen)-1]
+}
+
+// awaitAll returns the lines up to the one that is awaited.
+func (r *revised) awaitAll(most time.Duration, texts ...string) (seen []string) {
+	r.t.Helper()
+	holds := func(line string) bool {
+		return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(line, text) })
+	}
+	for late := time.After(most); ; {
+		if len(r.before) > 0 {
+			line := r.before[0]
+			r.before = r.before[1:]
+			if seen = append(seen, line); holds(line) {
+				return seen
+			}
+			continue
+		}
 		select {
 		case line, more := <-r.lines:
 			if !more {
 				r.t.Fatalf("the server ended without a line with %q:\n%s", texts, strings.Join(seen, "\n"))
 			}
-			seen = append(seen, line)
-			holds := true
-			for _, text := range texts {
-				holds = holds && strings.Contains(line, text)
-			}
-			if holds {
-				return line
+			if seen = append(seen, line); holds(line) {
+				return seen
 			}
 		case <-late:
 			r.t.Fatalf("no line with %q:\n%s", texts, strings.Join(seen, "\n"))
