@@ -79,6 +79,11 @@ func TestExitCodesMeanWhatIsDeclared(t *testing.T) {
 			t.Errorf("%d: %+v", code, out)
 		}
 	}
+	for code, hint := range map[int]string{3: "exits: {3:", 126: "needs a grant of its own", 127: "was not found"} {
+		if failed := p.Call("run", map[string]any{"command": "c", "input": map[string]any{"n": code}}).Err; failed == nil || !strings.Contains(failed.Hint, hint) {
+			t.Errorf("%d: the hint is %+v", code, failed)
+		}
+	}
 	b.script("end", "#!/bin/sh\nkill -SEGV $$\n")
 	if failed := p.Call("run", map[string]any{"command": "c", "input": map[string]any{"n": 0}}).Err; failed == nil || failed.Reason != "killed" || failed.Applied != sdk.AppliedUnknown {
 		t.Errorf("killed: %+v", failed)

@@ -175,8 +175,25 @@ func (c Command) judge(name string, running *process.Process, s *streams, stoppe
 	}
 	e := sdk.Errorf(sdk.CodeInternal, "command `%s` ended with %d", name, code)
 	e.Applied = sdk.AppliedPartly // it has ended by itself: nothing is lost, and how far it came it alone knows
-	return end{}, withWords(e.WithReason("exit_"+strconv.Itoa(code)), last).
-		WithHint("what the code means can be declared: `exits: {%d: unavailable}`", code)
+	return end{}, hinted(withWords(e.WithReason("exit_"+strconv.Itoa(code)), last), code)
+}
+
+// The codes by which shells, and what looks for an interpreter, say that they could not
+// start a program (POSIX, Shell Command Language, 2.8.2).
+const (
+	exitNotStarted = 126
+	exitNotFound   = 127
+)
+
+// hinted says what to do about an exit code that is not declared.
+func hinted(e *sdk.Error, code int) *sdk.Error {
+	switch code {
+	case exitNotStarted:
+		return e.WithHint("a program that it starts may not be started: each needs a grant of its own beside the script's, `grants: {commands: [...]}`")
+	case exitNotFound:
+		return e.WithHint("a program that it starts was not found: look at the declaration's PATH, and at `grants: {commands: [...]}`")
+	}
+	return e.WithHint("what the code means can be declared: `exits: {%d: unavailable}`", code)
 }
 
 // withWords adds what a command said last.
