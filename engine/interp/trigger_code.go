@@ -11,8 +11,8 @@ import (
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
-// TriggerCode is what the triggers of a workflow evaluate outside of a run, made
-// ready: inputs, keys, items. It is immutable and safe for concurrent use.
+// TriggerCode is what is evaluated outside of a run, made ready: inputs, keys and items of
+// triggers, messages, where outputs go. It is immutable and safe for concurrent use.
 type TriggerCode struct {
 	program *Program
 }
@@ -46,6 +46,20 @@ func CompileTriggers(w *plan.Workflow, cache *eval.Cache) (*TriggerCode, error) 
 			if err := c.value(v); err != nil {
 				return nil, fmt.Errorf("trigger %s of %s: %w", t.Name, w.Name, err)
 			}
+		}
+	}
+	return &TriggerCode{program: c.program}, nil
+}
+
+// CompileValues makes values ready that belong to no trigger: of a file, which errors
+// name.
+func CompileValues(file string, cache *eval.Cache, values ...plan.Value) (*TriggerCode, error) {
+	c := &compiler{cache: cache, program: &Program{
+		workflow: &plan.Workflow{File: file}, exprs: map[string]*eval.Program{}, secrets: map[string]any{}, reads: map[string]bool{}, inputs: schema.ObjectOf(),
+	}}
+	for _, v := range values {
+		if err := c.value(v); err != nil {
+			return nil, fmt.Errorf("make the expressions of %s ready: %w", file, err)
 		}
 	}
 	return &TriggerCode{program: c.program}, nil

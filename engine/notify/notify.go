@@ -4,6 +4,7 @@ package notify
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/runs"
@@ -15,18 +16,28 @@ type Target struct {
 	Name    string
 	Webhook string
 	Command []string // the program and its arguments; no shell
+	Request *Request // of a webhook: what is sent in place of the message; nil = the message as JSON
 }
 
-// Message is what a target gets, as JSON. Text comes first, so that the webhooks
-// of chat services take it as it is.
+// Request is what a webhook is sent, in the words of its service. It holds clear secrets:
+// it stands in no error and no log.
+type Request struct {
+	Method string // POST or PUT
+	Header http.Header
+	Body   []byte
+}
+
+// Message is what a target gets, as JSON, where it says nothing of its own. Text comes
+// first, so that the webhooks of chat services take it as it is.
 type Message struct {
 	Text     string    `json:"text"`
 	To       string    `json:"to"`
-	Event    string    `json:"event,omitempty"` // of a notice: failed, paused, recovered
+	Event    string    `json:"event,omitempty"` // of a notice: failed, paused, recovered, delivery_failed
 	Workflow string    `json:"workflow,omitempty"`
 	Run      string    `json:"run,omitempty"`
 	Step     string    `json:"step,omitempty"`
 	At       time.Time `json:"at"`
+	Link     string    `json:"link,omitempty"` // to the run's page, where the project says how people reach it
 }
 
 // Sender sends messages. Safe for concurrent use.

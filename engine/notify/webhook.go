@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -22,12 +23,16 @@ import (
 // alone: nothing of it is shown.
 const maxAnswer = 64 << 10
 
-// post sends the message as the JSON body of one POST. Redirects are not
-// followed: the address may be a secret.
+// post sends the target's own request, else the message as the JSON body of one POST.
+// Redirects are not followed: the address may be a secret.
 func (s *Sender) post(ctx context.Context, target Target, message Message, key string) *runs.Error {
-	body, err := json.Marshal(message)
-	if err != nil {
-		return refused("the message can't be encoded: " + err.Error())
+	own := target.Request
+	if own == nil {
+		body, err := json.Marshal(message)
+		if err != nil {
+			return refused("the message can't be encoded: " + err.Error())
+		}
+		own = &Request{Method: http.MethodPost, Header: http.Header{"Content-Type": {"application/json"}}, Body: body}
 	}
 	address, err := url.Parse(target.Webhook)
 	if err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http" {
@@ -35,11 +40,11 @@ func (s *Sender) post(ctx context.Context, target Target, message Message, key s
 		failure.Hint = diag.Say("look at the value under `notify` in flowrun.yaml, or of the secret that it names")
 		return failure
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address.String(), bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, own.Method, address.String(), bytes.NewReader(own.Body))
 	if err != nil {
 		return refused(fmt.Sprintf("the webhook of %s is not an address that can be posted to", target.Name))
 	}
-	request.Header.Set("Content-Type", "application/json")
+	maps.Copy(request.Header, own.Header)
 	request.Header.Set("Idempotency-Key", key)
 	request.Header.Set("User-Agent", "flowrun/"+s.Version)
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

@@ -18,8 +18,37 @@ type Notify struct {
 	Webhook string   // the URL
 	Secret  string   // NAME of secrets.NAME, whose value is the URL
 	Command []string // program and arguments
-	On      []string // of what it is told without being asked: failed, paused, recovered
+	On      []string // of what it is told without being asked: failed, paused, recovered, delivery_failed
+	Request Request  // of a webhook: what is sent in place of the message as it is
 	Pos     diag.Pos // of the name
+}
+
+// Request is what a webhook is sent, in the words of its service. Its texts may hold
+// expressions over the message, and secrets as whole values.
+type Request struct {
+	Method      string      // POST or PUT; "" = POST
+	ContentType string      // "" = what the body says: JSON or text
+	Headers     []spec.Pair // in written order
+	Body        *spec.Node  // nil = the message as JSON
+}
+
+// Secrets returns the names of the secrets that the target needs: of its address, its
+// headers and its body, each once.
+func (n *Notify) Secrets() []string {
+	var names []string
+	add := func(text string) {
+		if name, ok := SecretName(text); ok && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if n.Secret != "" {
+		names = append(names, n.Secret)
+	}
+	for _, header := range n.Request.Headers {
+		header.Value.EachScalar(func(scalar *spec.Node) { add(scalar.Text) })
+	}
+	n.Request.Body.EachScalar(func(scalar *spec.Node) { add(scalar.Text) })
+	return names
 }
 
 // NotifyTarget returns the target of that name.
@@ -46,8 +75,8 @@ func SecretName(text string) (name string, ok bool) {
 	return match[1], true
 }
 
-// notifyWords are the ends of runs that a target can be told of.
-func notifyWords() []string { return []string{"failed", "paused", "recovered"} }
+// notifyWords are the events that a target can be told of.
+func notifyWords() []string { return []string{"failed", "paused", "recovered", "delivery_failed"} }
 
 func (p *parser) notifyTarget(name, value *spec.Node) {
 	target := Notify{Name: name.Text, Pos: name.Pos}
@@ -61,10 +90,17 @@ func (p *parser) notifyTarget(name, value *spec.Node) {
 			command = true
 			target.Command = p.command(n, CodeTarget, "a command takes no expressions", diag.Say("it gets the message as JSON on its standard input"))
 		},
-		"on": func(n *spec.Node) { p.notifyOn(n, &target) },
+		"on":           func(n *spec.Node) { p.notifyOn(n, &target) },
+		"body":         func(n *spec.Node) { target.Request.Body = n },
+		"headers":      func(n *spec.Node) { p.notifyHeaders(n, &target) },
+		"method":       func(n *spec.Node) { p.notifyMethod(n, &target) },
+		"content_type": func(n *spec.Node) { p.notifyContentType(n, &target) },
 	})
 	if value.Kind != spec.Mapping {
 		return
+	}
+	if command && !webhook {
+		p.onlyWebhooks(value)
 	}
 	switch {
 	case webhook && command:

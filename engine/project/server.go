@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -17,6 +18,9 @@ type Server struct {
 	Hosts   []string // further names that requests may be sent to, as name or name:port
 	TLSCert string   // path of a certificate with its chain, relative to the project's root
 	TLSKey  string
+	// PublicURL is the address of the page as people reach it, without a slash at its
+	// end: messages link there. "" = they have no link.
+	PublicURL string
 	// TrustedProxies are the networks whose word on a client's address, host and
 	// scheme is believed.
 	TrustedProxies []netip.Prefix
@@ -55,6 +59,7 @@ func (p *parser) server(n *spec.Node) {
 				p.problems.Errorf(v.Pos, CodeAddress, "`%s` is not an address to listen on: %s", server.Listen, err).Hint = diag.Say("write host:port, such as 127.0.0.1:7070")
 			}
 		},
+		"public_url":      func(v *spec.Node) { p.publicURL(v) },
 		"hosts":           func(v *spec.Node) { p.serverHosts(v) },
 		"trusted_proxies": func(v *spec.Node) { p.trustedProxies(v) },
 		"tls_cert":        func(v *spec.Node) { server.TLSCert = p.optional(v, "`tls_cert`") },
@@ -62,6 +67,19 @@ func (p *parser) server(n *spec.Node) {
 	})
 	if (server.TLSCert == "") != (server.TLSKey == "") {
 		p.problems.Errorf(n.Pos, CodeCertificate, "`tls_cert` and `tls_key` belong together: one of them is missing")
+	}
+}
+
+func (p *parser) publicURL(v *spec.Node) {
+	text := p.text(v, "`public_url`")
+	address, err := url.Parse(text)
+	switch {
+	case text == "":
+	case err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http", address.User != nil, address.RawQuery != "" || address.Fragment != "":
+		p.problems.Errorf(v.Pos, CodeAddress, "`%s` is not the address of a page", text).Hint =
+			diag.Say("write scheme and host, such as https://flowrun.example.com; nobody's name, no query")
+	default:
+		p.project.Server.PublicURL = strings.TrimRight(text, "/")
 	}
 }
 

@@ -142,14 +142,9 @@ func (n *notices) tell(ctx context.Context, message notify.Message, seq uint64) 
 }
 
 func (n *notices) send(ctx context.Context, message notify.Message, key string) *runs.Error {
-	p := n.triggers.project
-	target, err := p.NotifyTarget(ctx, n.target.Name)
-	if err != nil {
-		return &runs.Error{Kind: plan.KindInvalid, Message: err.Error()}
-	}
 	ctx, cancel := context.WithTimeout(ctx, noticeTime)
 	defer cancel()
-	return p.Sender().Send(ctx, target, message, key)
+	return n.triggers.project.Tell(ctx, n.target.Name, message, key)
 }
 
 // mayHelp reports whether another attempt may end otherwise.

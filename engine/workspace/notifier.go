@@ -51,11 +51,7 @@ func (p *Workspace) notify(ctx context.Context, request runs.Request, sink runs.
 		sink.Log(runs.Log{Level: "info", Message: fmt.Sprintf("sandbox: %s is not told: %s", input.To, text)})
 		return done
 	}
-	target, err := p.NotifyTarget(ctx, input.To)
-	if err != nil {
-		return RefusedCall(request.Action, err)
-	}
-	failed := p.Sender().Send(ctx, target, notify.Message{
+	failed := p.Tell(ctx, input.To, notify.Message{
 		Text: text, To: input.To, Workflow: request.Workflow, Run: request.RunID, Step: request.Step, At: p.config.Now().UTC(),
 	}, request.IdempotencyKey)
 	if failed == nil {
@@ -65,8 +61,8 @@ func (p *Workspace) notify(ctx context.Context, request runs.Request, sink runs.
 	return runs.Answer{Failed: failed}
 }
 
-// NotifyTarget finds a target, with the secret of its address put in.
-func (p *Workspace) NotifyTarget(ctx context.Context, name string) (notify.Target, error) {
+// notifyTarget finds a target, with the secret of its address put in.
+func (p *Workspace) notifyTarget(ctx context.Context, name string) (notify.Target, error) {
 	declared, ok := p.file.NotifyTarget(name)
 	if !ok {
 		err := fmt.Errorf("no notify target has the name %q", name)
@@ -108,11 +104,13 @@ func (p *Workspace) missingNotifySecrets(ctx context.Context, workflow *plan.Wor
 	eachStep(workflow, func(w *plan.Workflow, _ string, step *plan.Step) bool {
 		name, written := literalField(step.With, "to")
 		target, ok := p.file.NotifyTarget(name)
-		if step.Uses != runs.CoreNotify || !written || !ok || target.Secret == "" || !p.Tells(name) || seen[w.Name+" "+name] {
+		if step.Uses != runs.CoreNotify || !written || !ok || !p.Tells(name) || seen[w.Name+" "+name] {
 			return true
 		}
 		seen[w.Name+" "+name] = true
-		p.missingSecret(ctx, LiveNotify+name, target.Secret, "notify target `"+name+"`", target.Pos, problems)
+		for _, needed := range target.Secrets() {
+			p.missingSecret(ctx, LiveNotify+name, needed, "notify target `"+name+"`", target.Pos, problems)
+		}
 		return true
 	})
 }
@@ -137,8 +135,8 @@ func (c *ownCommands) started(pid int) (ended func()) {
 	}
 }
 
-// Sender sends messages to notify targets.
-func (p *Workspace) Sender() *notify.Sender {
+// sender sends messages to notify targets.
+func (p *Workspace) sender() *notify.Sender {
 	return &notify.Sender{Dir: p.config.Dir, Environ: p.config.Environ, Version: p.config.Version, Started: p.commands.started}
 }
 

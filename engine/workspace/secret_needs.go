@@ -64,7 +64,9 @@ func (p *Workspace) DeclaredNeeds() SecretNeeds {
 		}
 	}
 	for _, target := range p.file.Notify {
-		needs.add(target.Secret, p.needAt(NeedNotify, target.Name, target.Pos))
+		for _, name := range target.Secrets() {
+			needs.add(name, p.needAt(NeedNotify, target.Name, target.Pos))
+		}
 	}
 	return needs
 }

@@ -39,6 +39,7 @@ type Workspace struct {
 	// Real are those of the live connections of a sandbox.
 	realSecrets *services.Real
 	builtins    map[string]*plan.Action
+	messages    map[string]messageTemplate // by notify target; only read
 
 	plans    checkedPlans
 	commands ownCommands
@@ -82,6 +83,9 @@ func Load(_ context.Context, config Config) (*Workspace, error) {
 		p.builtins[action.FullName()] = action
 	}
 	if err := p.checkPlugins().Err(); err != nil {
+		return nil, err
+	}
+	if err := p.readMessages(); err != nil {
 		return nil, err
 	}
 	if err := p.readLock(); err != nil {
