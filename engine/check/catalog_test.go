@@ -103,6 +103,10 @@ func fake() *fakeCatalog {
 	f.add("task.add", plan.EffectOnce, `{"type":"object","required":["title"],"properties":{"title":{"type":"string"}}}`,
 		`{"type":"object","required":["id"],"properties":{"id":{"type":"integer"}}}`)
 	f.add("task.lost", plan.EffectRead, ``, ``)
+	f.add("web.fetch", plan.EffectRead, `{"type":"object","required":["url"],"properties":{"url":{"type":"string"}}}`,
+		`{"type":"object","required":["body","status"],"properties":{"body":{"type":"object","x-flowrun-blob":true},"status":{"type":"integer"}}}`)
+	f.add("web.put", plan.EffectIdempotent, `{"type":"object","required":["body"],"properties":{"body":{"anyOf":[{"type":"string"},{"type":"object","x-flowrun-blob":true}]},
+		"file":{"type":"object","x-flowrun-blob":true}}}`, `{"type":"object"}`)
 	f.add("mail.send", plan.EffectOnce, `{"type":"object","required":["to","password"],"properties":{
 		"to":{"type":"string"},"password":{"type":"string","writeOnly":true},
 		"headers":{"type":"object","writeOnly":true,"additionalProperties":{"type":"string"}},"body":{"anyOf":[{"type":"object","required":["text"],"properties":{"text":{"type":"string"},"n":{"type":"integer"}}},{"type":"string","format":"project-file"}]}}}`, `{"type":"object","properties":{}}`)

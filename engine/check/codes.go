@@ -57,6 +57,7 @@ const (
 	CodeNoneOrTooMany  = "FR4016"
 	CodeWithoutPlugins = "FR4017"
 	CodeInputFile      = "FR4018"
+	CodeBlob           = "FR4019"
 	CodeUnknownTarget  = "FR4020"
 
 	CodeWorkflowFile   = "FR4021"

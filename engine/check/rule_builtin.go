@@ -40,7 +40,7 @@ func (c *checker) approve(s *step) *schema.Type {
 	whole, bad := closed(json.RawMessage("{}"), nil), false
 	if form := s.src.With.Get("form"); form != nil && !form.Bad {
 		if form.Kind == spec.Mapping {
-			r := inputReader{c: c}
+			r := inputReader{c: c, noBlobs: noBlobFromPeople}
 			whole = closed(r.properties(form))
 			bad = r.bad
 		} else {
@@ -66,7 +66,7 @@ func (c *checker) approve(s *step) *schema.Type {
 func (c *checker) wait(s *step) *schema.Type {
 	text, payload := json.RawMessage("{}"), schema.Of(schema.Any)
 	if node := s.src.With.Get("schema"); node != nil && !node.Bad {
-		r := inputReader{c: c}
+		r := inputReader{c: c, noBlobs: noBlobFromPeople}
 		read, _ := r.schema(node, "the payload")
 		if t, err := schema.FromJSON(read); err == nil && !r.bad {
 			text, payload = read, t.Exact() // an answer with other names is refused

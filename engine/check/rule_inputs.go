@@ -94,8 +94,9 @@ func closed(properties json.RawMessage, required []string) json.RawMessage {
 
 // inputReader turns schemas as authors write them into JSON Schema.
 type inputReader struct {
-	c   *checker
-	bad bool
+	c       *checker
+	bad     bool
+	noBlobs string // why a value can't be a large one, in a hint; "" = it can
 }
 
 func (r *inputReader) problem(pos diag.Pos, format string, args ...any) *diag.Problem {
@@ -147,6 +148,13 @@ func (r *inputReader) schema(node *spec.Node, what string) (json.RawMessage, boo
 		}
 		if pair.Value.Bad {
 			r.bad = true
+			continue
+		}
+		if key.Name == "type" && pair.Value.Kind == spec.Scalar && pair.Value.Text == blobType {
+			if r.noBlobs != "" {
+				r.noBlobType(pair.Value, what)
+			}
+			out = append(out, blobWords()...)
 			continue
 		}
 		if text := r.word(key, pair.Value, what); text != nil {

@@ -26,7 +26,7 @@ func (c *checker) stateSchema() {
 		}
 		return
 	}
-	r := inputReader{c: c}
+	r := inputReader{c: c, noBlobs: "a large value belongs to its run, and state is kept between runs: keep its digest, a text"}
 	var properties object
 	var names []string
 	for _, pair := range c.tree.State.Pairs {
@@ -82,6 +82,7 @@ func (c *checker) setStateStep(s *step) {
 	for _, value := range s.src.SetState.Pairs {
 		v := valuer{c: c, scope: scope}
 		out := v.value(value.Value, c.stateField(value.Key), "", false)
+		c.blobInState(value.Value, out.typ)
 		s.plan.Let = append(s.plan.Let, plan.Binding{Name: value.Key.Text, Value: out.plan})
 	}
 }

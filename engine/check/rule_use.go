@@ -35,6 +35,7 @@ func (c *checker) actionStep(s *step) {
 		output = narrowed
 	}
 	c.notifyTarget(s)
+	c.blobInCache(s, output)
 	c.connection(s)
 	s.output = c.repeat(s, c.paginate(s, output))
 }

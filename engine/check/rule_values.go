@@ -323,6 +323,9 @@ func (v *valuer) object(node *spec.Node, t *schema.Type, pointer string, in bool
 		v.problem(pair.Key.Pos, CodeForgedSecret, "a secret reference can't be written out").Hint = diag.Say("write ${{ secrets.NAME }}")
 		return anyValue()
 	}
+	if t != nil && t.Blob {
+		return v.writtenBlob(node)
+	}
 	t = tagged(node, t)
 	in = in || t != nil && t.Secret
 	var bindings []plan.Binding

@@ -46,7 +46,7 @@ func (c *checker) bodySchema(node *spec.Node, out *plan.Webhook) *schema.Type {
 	if node.Bad {
 		return schema.Of(schema.Any)
 	}
-	r := inputReader{c: c}
+	r := inputReader{c: c, noBlobs: noBlobFromPeople}
 	text, _ := r.schema(node, "the body")
 	if r.bad {
 		return schema.Of(schema.Any)

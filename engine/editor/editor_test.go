@@ -159,3 +159,15 @@ func TestWordsAndBoundsOfTheLanguage(t *testing.T) {
 		}
 	}
 }
+
+func TestIssue16_3_ALargeValueIsAnExpression(t *testing.T) {
+	const input = `{"type":"object","properties":{"file":{"type":"object","x-flowrun-blob":true},"body":{"anyOf":[{"type":"string"},{"type":"object","x-flowrun-blob":true}]}}}`
+	for with, want := range map[string]bool{
+		`{"file":"${{ steps.a.outputs.body }}"}`: true, `{"file":"a.csv"}`: false, `{"file":{"digest":"x","size":1,"media_type":"","name":""}}`: false,
+		`{"body":"text"}`: true, `{"body":{"digest":"x"}}`: false,
+	} {
+		if got := accepts(t, input, with); got != want {
+			t.Errorf("%s: %t, want %t", with, got, want)
+		}
+	}
+}

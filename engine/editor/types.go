@@ -73,6 +73,9 @@ func literalOf(t *schema.Type, in bool) (literal object, takesText bool) {
 	case schema.List:
 		return listOf(t, in), false
 	case schema.Object:
+		if t.Blob {
+			return object{"type": "string", "pattern": oneExpression, "examples": []string{"${{ steps.fetch.output.body }}"}}, true
+		}
 		return objectOf(t, in || t.Secret), false
 	case schema.Null:
 		return object{"type": "null"}, false

@@ -56,6 +56,9 @@ func FitsText(t *schema.Type) *schema.Misfit {
 		return &schema.Misfit{Message: "this may be null, which can't stand inside text", Hint: diag.Say("give a value for that case with `??`")}
 	}
 	for _, one := range t.Each() {
+		if one.Blob {
+			return &schema.Misfit{Message: "a large value can't stand inside text", Hint: diag.Say("a step with `uses: core.read` reads a small one as text; its fields are digest, size, media_type and name")}
+		}
 		if one.Kind == schema.List || one.Kind == schema.Object {
 			return &schema.Misfit{Message: one.Article() + " can't stand inside text", Hint: diag.Say("toJSON(x) makes text of it")}
 		}

@@ -44,6 +44,10 @@ func narrower(a, b *Type) *Type {
 	case List:
 		t.Elem = both(a.Element(), b.Element())
 	case Object:
+		if a.Blob || b.Blob {
+			t.becomeBlob()
+			break
+		}
 		t.narrowFields(a, b)
 	}
 	return &t

@@ -153,7 +153,7 @@ func (t *Type) Field(name string) (*Type, bool) {
 // name, or as one more.
 func (t *Type) WithField(field Field) *Type {
 	wide := *t
-	wide.Fields, wide.Variants = slices.Clone(t.Fields), nil
+	wide.Fields, wide.Variants, wide.Blob = slices.Clone(t.Fields), nil, false
 	if i := t.fieldIndex(field.Name); i >= 0 {
 		wide.Fields[i] = field
 	} else {
@@ -211,7 +211,7 @@ func (t *Type) Equal(other *Type) bool {
 	if t == nil || other == nil {
 		return false
 	}
-	same := t.Kind == other.Kind && t.Nullable == other.Nullable && t.Secret == other.Secret && t.Open == other.Open && t.Doc == other.Doc &&
+	same := t.Kind == other.Kind && t.Blob == other.Blob && t.Nullable == other.Nullable && t.Secret == other.Secret && t.Open == other.Open && t.Doc == other.Doc &&
 		t.Pattern == other.Pattern && bytes.Equal(t.Default, other.Default) && reflect.DeepEqual(t.Enum, other.Enum) &&
 		samePointed(t.Min, other.Min) && samePointed(t.Max, other.Max) &&
 		samePointed(t.MinLength, other.MinLength) && samePointed(t.MaxLength, other.MaxLength)

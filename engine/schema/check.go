@@ -35,7 +35,7 @@ func (c *coercion) parts(t *Type, data []byte) error {
 	case '{':
 		t = t.Shaped(Object)
 	}
-	plain := len(data) > checkWhole && len(c.path) <= maxDepth && !t.Secret && c.inSecret == 0 && t.Enum == nil && t.Variants == nil
+	plain := len(data) > checkWhole && len(c.path) <= maxDepth && !t.Secret && c.inSecret == 0 && t.Enum == nil && t.Variants == nil && !t.Blob
 	switch {
 	case plain && data[0] == '[' && t.Kind == List:
 		return c.listParts(t, data)

@@ -287,8 +287,13 @@ func (c *coercion) list(t *Type, list []any) (any, bool, error) {
 }
 
 func (c *coercion) object(t *Type, object map[string]any) (any, bool, error) {
-	if t.Variants != nil {
+	switch {
+	case t.Variants != nil:
 		return c.variant(t, object)
+	case t.Blob:
+		if err := c.blob(object); err != nil {
+			return nil, false, err
+		}
 	}
 	return c.fields(t, object)
 }

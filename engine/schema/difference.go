@@ -100,7 +100,7 @@ func (d *differ) add(what string, gives, reads bool, text string, set func(*Type
 }
 
 func (d *differ) types(t, next *Type) {
-	if t.Kind != next.Kind || !slices.EqualFunc(t.Alternatives, next.Alternatives, (*Type).Equal) {
+	if t.Kind != next.Kind || t.Blob != next.Blob || !slices.EqualFunc(t.Alternatives, next.Alternatives, (*Type).Equal) {
 		gives, reads := true, true
 		switch {
 		case t.Kind == Int && next.Kind == Number, !next.Known():

@@ -48,8 +48,7 @@ func (f *fitting) fits(t, into *Type) *Misfit {
 	case t.Kind == Null && !into.AcceptsNull():
 		return f.misfit(diag.Hint{}, "expects %s, got null", into.Article())
 	case t.Nullable && !into.AcceptsNull():
-		return f.misfit(diag.Say("give a value for that case with `??`, such as `x ?? "+exampleOf(into)+"`"),
-			"expects %s, but this may be null", into.Article())
+		return f.misfit(orElse(into), "expects %s, but this may be null", into.Article())
 	case t.Kind == Null, !into.Known():
 		return nil
 	}
@@ -95,6 +94,14 @@ func (f *fitting) secrets(t, into *Type) *Misfit {
 	return nil
 }
 
+// orElse says what to do where null can't stand.
+func orElse(into *Type) diag.Hint {
+	if into.Blob {
+		return diag.Say("nothing stands for a large value: let the step run only where there is one, by `if: x != nil`")
+	}
+	return diag.Say("give a value for that case with `??`, such as `x ?? " + exampleOf(into) + "`")
+}
+
 // exampleOf is a literal to show in a hint.
 func exampleOf(t *Type) string {
 	switch t.Kind {
@@ -119,6 +126,8 @@ func (f *fitting) kinds(t, into *Type) *Misfit {
 		f.path.push("*")
 		defer f.path.pop()
 		return f.fits(t.Element(), into.Element())
+	case into.Blob && t.Kind == Object:
+		return f.blobs(t)
 	case t.Kind == into.Kind && t.Kind == Object:
 		return f.objects(t, into)
 	case t.Kind == into.Kind, t.Kind == Int && into.Kind == Number,
@@ -141,6 +150,15 @@ func (f *fitting) kinds(t, into *Type) *Misfit {
 		hint = "float(x) makes a number of text"
 	}
 	return f.misfit(diag.Say(hint), "expects %s, got %s", into.Article(), t.Article())
+}
+
+// blobs holds an object against a large value: only one is one.
+func (f *fitting) blobs(t *Type) *Misfit {
+	if t.Blob {
+		return nil
+	}
+	return f.misfit(diag.Say("only what a step gave refers to a large value: give it as it is, such as ${{ steps.fetch.output.body }}"),
+		"expects a large value, got an object")
 }
 
 // known checks the values that t can have when they are few and known.

@@ -16,7 +16,7 @@ const maxTypes = 20_000
 // FromJSON reads the part of JSON Schema 2020-12 that the language uses: type,
 // enum, const, format date-time and duration, bounds, pattern, properties,
 // required, additionalProperties, items, nullable, writeOnly, description,
-// default, anyOf, oneOf, allOf, and $ref into the document itself. Words beyond these
+// default, anyOf, oneOf, allOf, x-flowrun-blob, and $ref into the document itself. Words beyond these
 // are ignored (Ignored tells them); what can't be expressed as a Type reads as a wider
 // one: any value, or what the choices of anyOf and oneOf have in common. An object without
 // properties takes any names; one with properties takes only those unless
@@ -190,6 +190,29 @@ func (r *reader) readKind(t *Type, o *ordered) error {
 		t.Kind = formatKind(o)
 		t.File = t.Kind == String && formatOf(o) == FormatFile
 	}
+	return r.readBlob(t, o)
+}
+
+// readBlob reads that an object refers to a large value.
+func (r *reader) readBlob(t *Type, o *ordered) error {
+	raw, ok := o.values[blobWord]
+	if !ok {
+		return nil
+	}
+	var is bool
+	if err := json.Unmarshal(raw, &is); err != nil {
+		return fmt.Errorf("%s: %w", blobWord, err)
+	}
+	switch {
+	case !is:
+		return nil
+	case t.Kind != Object && t.Known():
+		return fmt.Errorf("%s stands at a type that is %s; a large value is an object", blobWord, t.Article())
+	case t.Secret:
+		return fmt.Errorf("%s: a large value can't be writeOnly; who makes it says that it is sensitive", blobWord)
+	}
+	t.Kind = Object
+	t.becomeBlob()
 	return nil
 }
 

@@ -30,6 +30,9 @@ func (r *reader) readParts(t *Type, o *ordered) error {
 }
 
 func (r *reader) readObject(t *Type, o *ordered) error {
+	if t.Blob {
+		return nil // its fields are fixed
+	}
 	var required []string
 	if raw, ok := o.values["required"]; ok {
 		if err := json.Unmarshal(raw, &required); err != nil {
@@ -168,6 +171,9 @@ func (r *reader) readEnum(t *Type, o *ordered) error {
 	}
 	if t.Kind == Any {
 		t.Kind = commonKind(values)
+	}
+	if t.Blob {
+		return fmt.Errorf("%s: a large value has no enum", blobWord)
 	}
 	plain := Type{Kind: t.Kind, Nullable: true}
 	if t.Kind == List || t.Kind == Object {

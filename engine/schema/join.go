@@ -34,6 +34,7 @@ func Join(a, b *Type) *Type {
 		joinLists(joined, a, b)
 	case Object:
 		joinObjects(joined, a, b)
+		joined.Blob = a.Blob && b.Blob
 	}
 	return joined
 }

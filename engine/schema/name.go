@@ -23,6 +23,9 @@ func (t *Type) Article() string {
 	case Any, Null, String:
 		return name
 	case Int, Object:
+		if t.Blob {
+			return "a " + name
+		}
 		return "an " + name
 	}
 	return "a " + name
@@ -53,6 +56,9 @@ func (t *Type) baseName() string {
 		}
 		return "list of " + plural(t.Elem)
 	case Object:
+		if t.Blob {
+			return "large value"
+		}
 		return "object"
 	}
 	if t.Alternatives != nil {

@@ -126,6 +126,10 @@ func (t *Type) writeParts(w *schemaWriter) {
 	if t.Kind != Object {
 		return
 	}
+	if t.Blob {
+		w.raw(blobWord, "true")
+		return
+	}
 	w.name("properties")
 	properties := schemaWriter{b: w.b, first: true}
 	w.b.WriteByte('{')

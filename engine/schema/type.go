@@ -35,6 +35,9 @@ type Type struct {
 	// expressions are checked, and no promise (x-flowrun-expected in the schema).
 	Expected bool
 	Doc      string
+	// Blob says, of Object, that a value refers to a large value: x-flowrun-blob in the
+	// schema. Its fields are those of BlobRef.
+	Blob bool
 
 	Elem *Type // of List; nil = Any
 	// Tuple, of List, are the types by place of a list of fixed length, as cross

@@ -17,8 +17,13 @@ func (r *reader) readSeveral(t *Type, o *ordered, kinds []Kind) error {
 			return err
 		}
 		one := &Type{Kind: kind}
-		if kind == String {
+		switch kind {
+		case String:
 			one.Kind = formatKind(o)
+		case Object:
+			if err := r.readBlob(one, o); err != nil {
+				return err
+			}
 		}
 		if err := r.readParts(one, o); err != nil {
 			return err

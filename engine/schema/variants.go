@@ -23,7 +23,7 @@ func (t *Type) withVariants(choices []*Type) *Type {
 			variants = append(variants, NonNull(one))
 		}
 	}
-	if len(variants) < 2 || len(variants) > maxVariants {
+	if t.Blob || len(variants) < 2 || len(variants) > maxVariants {
 		return t
 	}
 	return t.withObject(func(object *Type) { object.Variants = variants })

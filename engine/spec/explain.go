@@ -235,7 +235,7 @@ func (k *Key) Value() string {
 		if at := strings.LastIndex(words, ", "); at > 0 {
 			words = words[:at] + " or " + words[at+2:]
 		}
-		if len(k.Values) > 6 {
+		if len(k.Values) > 7 {
 			words = k.What
 		}
 		forms = append(forms, words)

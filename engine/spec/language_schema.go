@@ -20,7 +20,7 @@ func schemaMaps() []Map {
 		names("inputs", "`inputs`"), names("state", "`state`"), names("form", "`form`"), properties,
 		{Name: "schema", What: "a schema", Doc: "The type of an input, a state value, a field of a form or a webhook's body, in words of JSON Schema. An input without `default` is required.",
 			KindBy: "type", Keys: []Key{
-				{Name: "type", Doc: "The type; without it any value may stand.", Type: Word, What: "a type", Values: []string{"string", "integer", "number", "boolean", "array", "object"}, Example: "type: string"},
+				{Name: "type", Doc: "The type; without it any value may stand. `blob` is a large value, which another workflow hands over.", Type: Word, What: "a type", Values: []string{"string", "integer", "number", "boolean", "array", "object", "blob"}, Example: "type: string"},
 				{Name: "enum", Doc: "The values that are allowed.", Items: &Key{Type: Anything}, Some: true, Example: "enum: [a, b]"},
 				{Name: "const", Doc: "The only value that is allowed.", Type: Anything},
 				{Name: "default", Doc: "Taken where no value is given.", Type: Anything},
