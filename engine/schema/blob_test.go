@@ -46,9 +46,9 @@ func TestIssue16_3_ALargeValueIsAType(t *testing.T) {
 
 func TestIssue16_3_WordsThatALargeValueHasNot(t *testing.T) {
 	for schema, want := range map[string]string{
-		`{"type":"string","x-flowrun-blob":true}`:                   "a large value is an object",
-		`{"type":"object","x-flowrun-blob":1}`:                      "x-flowrun-blob",
-		`{"type":"object","x-flowrun-blob":true,"writeOnly":true}`:  "can't be writeOnly",
+		`{"type":"string","x-flowrun-blob":true}`:                    "a large value is an object",
+		`{"type":"object","x-flowrun-blob":1}`:                       "x-flowrun-blob",
+		`{"type":"object","x-flowrun-blob":true,"writeOnly":true}`:   "can't be writeOnly",
 		`{"type":"object","x-flowrun-blob":true,"enum":[{"a":"b"}]}`: "has no enum",
 	} {
 		if _, err := FromJSON([]byte(schema)); err == nil || !strings.Contains(err.Error(), want) {
