@@ -105,6 +105,7 @@ func Open(ctx context.Context, p *workspace.Workspace) (*Engine, error) {
 		keyPath := filepath.Join(p.Config().StateDir, services.KeyFile)
 		return nil, errors.Join(&fault.StoreError{Fault: services.KeyFault(err), Path: keyPath, Err: err}, e.store.Close())
 	}
+	p.Services().AttachBlobs(e.store)
 	around := surroundingsOf(e.config)
 	if e.limiter, err = ports.NewLimiter(p, ratelimit.New(p.Config().Now, time.After), e.store.KV(), around); err != nil {
 		return nil, errors.Join(err, e.store.Close())

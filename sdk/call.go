@@ -52,6 +52,7 @@ type core struct {
 	watermark  []byte
 	pageNote   []byte
 	allPages   bool
+	blobs      bool
 
 	mu           sync.Mutex
 	next         string

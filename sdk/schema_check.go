@@ -67,7 +67,19 @@ func (c *checker) value(v any, s *schema, pointer string) {
 	case []any:
 		c.list(typed, s, pointer)
 	case map[string]any:
+		if s.Blob {
+			c.blob(typed, pointer)
+			return
+		}
 		c.object(typed, s, pointer)
+	}
+}
+
+// blob checks that an object refers to a large value.
+func (c *checker) blob(fields map[string]any, pointer string) {
+	digest, _ := fields["digest"].(string)
+	if _, isNumber := fields["size"].(json.Number); !isNumber || !strings.HasPrefix(digest, "sha256:") {
+		c.report(pointer, "must be a large value that another step gave")
 	}
 }
 

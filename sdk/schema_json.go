@@ -19,6 +19,7 @@ type keywords struct {
 	MaxItems  *int              `json:"maxItems,omitempty"`
 	Default   json.RawMessage   `json:"default,omitempty"`
 	Secret    bool              `json:"writeOnly,omitempty"`
+	Blob      bool              `json:"x-flowrun-blob,omitempty"`
 	Examples  []json.RawMessage `json:"examples,omitempty"`
 }
 

@@ -22,6 +22,7 @@ const (
 var (
 	timeType        = reflect.TypeFor[time.Time]()
 	durationType    = reflect.TypeFor[time.Duration]()
+	blobType        = reflect.TypeFor[Blob]()
 	objectType      = reflect.TypeFor[Object]()
 	rawType         = reflect.TypeFor[json.RawMessage]()
 	numberType      = reflect.TypeFor[json.Number]()
@@ -82,6 +83,8 @@ func specialSchema(t reflect.Type) (*schema, error) {
 		return &schema{types: []string{"string"}, keywords: keywords{Format: "date-time"}}, nil
 	case rawType:
 		return &schema{}, nil
+	case blobType:
+		return &schema{types: []string{"object"}, keywords: keywords{Blob: true}}, nil
 	case objectType:
 		return &schema{types: []string{"object"}}, nil
 	case numberType:

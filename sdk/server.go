@@ -261,6 +261,6 @@ func (s *service) run(ctx context.Context, request *pluginv1.ExecuteRequest, sen
 	c := s.newCore(ctx, a, request.GetRun())
 	c.events = &eventStream{send: send}
 	c.checkpoint, c.pageCursor, c.watermark = request.GetCheckpoint(), request.GetPageCursor(), request.GetWatermark()
-	c.pageNote, c.allPages = request.GetPageNote(), request.GetAllPages()
+	c.pageNote, c.allPages, c.blobs = request.GetPageNote(), request.GetAllPages(), request.GetBlobs()
 	return c.events.end(s.execute(c, request))
 }

@@ -76,6 +76,7 @@ type Store struct {
 	marks     marks
 	rollback  *store.Rollback
 	queue     queue
+	large     large
 	space     space
 	committer sync.WaitGroup
 	scrubs    bool // the records are still to be read
@@ -131,6 +132,7 @@ func openOffline(path string, o Options) (*Store, error) {
 	}
 	s := &Store{path: path, db: f.db, file: f.file, options: o, pageSize: f.db.Info().PageSize, census: f.state.found}
 	s.unclosed = !f.state.closed
+	s.large.folder, s.large.uploads = path+largeSuffix, map[string]*openUpload{}
 	s.space.start(s, f.state)
 	if err := s.prepare(f.state); err != nil {
 		return nil, closing(s.named(err), f.db)
@@ -188,6 +190,7 @@ func (s *Store) Close() error {
 		s.queue.close()
 		s.scrubber.Wait()
 		s.committer.Wait()
+		s.large.close()
 		s.closeErr = s.shut()
 	})
 	return s.closeErr

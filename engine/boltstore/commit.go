@@ -119,6 +119,7 @@ func (s *Store) update(write func(w *writer) error) (err error) {
 	}
 	s.space.grew(s)
 	s.reached(store.AfterCommit)
+	s.large.remove(w.files)
 	if len(w.rows) > 0 {
 		s.options.OnRuns(w.rows)
 	}

@@ -140,6 +140,11 @@ func deletePart(w *writer, run []byte) (more bool, err error) {
 			return false, err
 		}
 	}
+	if !room.left() {
+		if _, err := w.dropLarge(run, &room); err != nil {
+			return false, err
+		}
+	}
 	marked := w.Bucket(bucketDeletions).Get(run) != nil
 	if room.left() == marked {
 		return marked, nil

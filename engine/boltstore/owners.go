@@ -27,7 +27,11 @@ func (s *Store) EachRunUse(visit func(store.RunUse) error) error {
 			}
 			err = s.view(func(tx *bolt.Tx) (err error) {
 				runUse.Records, err = recordBytes(tx, run)
+				if err != nil {
+					return err
+				}
 				runUse.Logs = logBytes(tx, run)
+				runUse.Blobs, err = s.largeBytes(tx, run)
 				return err
 			})
 			if err != nil {

@@ -105,6 +105,16 @@ func (q *queue) hasFailed() bool {
 	return q.failed != nil
 }
 
+// failure is why the queue takes nothing any more; nil while it does.
+func (q *queue) failure() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.failed == nil && q.closed {
+		return store.ErrClosed
+	}
+	return q.failed
+}
+
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

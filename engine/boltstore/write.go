@@ -268,6 +268,11 @@ func (c *rowChange) put(w *writer) error {
 	if err := c.tellOthers(w); err != nil {
 		return err
 	}
+	if c.row.Closed && (c.old == nil || !c.old.Closed) {
+		if err := w.endUploads(c.key); err != nil {
+			return err
+		}
+	}
 	w.changed(c.row)
 	if c.old != nil && store.IsOpen(c.old) == store.IsOpen(c.row) {
 		return nil

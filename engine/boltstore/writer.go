@@ -21,6 +21,7 @@ type writer struct {
 	shows  bool               // rows are wanted
 	counts map[countDelta]int // by how much counts of runs change
 	mark   *mark              // that the transaction stores; nil = none
+	files  []string           // of large values, that no row names any more when it is durable
 }
 
 // changed notes a run's new row.

@@ -98,7 +98,7 @@ func (s *Store) EachRunUse(visit func(store.RunUse) error) error {
 	err := s.view(func(d *data) error {
 		for _, row := range d.selected(runs.Filter{}) {
 			r := d.runs[row.ID]
-			uses = append(uses, store.RunUse{Run: clone(*row), Records: r.bytes, Logs: r.log.bytes()})
+			uses = append(uses, store.RunUse{Run: clone(*row), Records: r.bytes, Logs: r.log.bytes(), Blobs: d.blobBytes(row.ID)})
 		}
 		return nil
 	})

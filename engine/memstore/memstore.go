@@ -62,6 +62,10 @@ type data struct {
 	told     uint64 // number of the last entry
 	sessions map[store.SessionHash]store.Session
 	rows     map[string]*bucket
+
+	uploads  map[uploadKey]*upload
+	blobs    map[string]*blob // by digest
+	blobRefs map[blobRef]bool
 }
 
 func newData() *data {
@@ -70,6 +74,7 @@ func newData() *data {
 		values: map[memoryKey]runs.StateValue{}, history: map[memoryKey][]runs.StateChange{},
 		fires: map[fireKey]runs.Fire{}, triggers: map[triggerKey]runs.TriggerState{},
 		sessions: map[store.SessionHash]store.Session{}, rows: map[string]*bucket{},
+		uploads: map[uploadKey]*upload{}, blobs: map[string]*blob{}, blobRefs: map[blobRef]bool{},
 	}
 }
 

@@ -177,6 +177,9 @@ func (t *tx) put(r *run, old *runs.Run, row runs.Run) {
 			t.needy[row.ID] = true
 		}
 	}
+	if row.Closed {
+		t.dropBlobs(row.ID, false)
+	}
 	if kind := store.NewsOf(old, &row); kind != "" {
 		t.tell(runs.OutboxEntry{Kind: kind, At: store.NewsAt(t.options.Now, &row), Run: row})
 	}
@@ -243,6 +246,7 @@ func (t *tx) delete(r *run) {
 	delete(t.runs, r.row.ID)
 	delete(t.requests, r.request)
 	t.forgetNeed(r.row.ID)
+	t.dropBlobs(r.row.ID, true)
 	for _, other := range t.runs {
 		if other.row.PlanHash == r.row.PlanHash {
 			return

@@ -99,9 +99,13 @@ func (u *unit) callOnce(ctx context.Context, e *execution, conn Connection) (ans
 		return failed(failure), "", ""
 	}
 	defer release()
-	named, tokens := p.beginCall(ctx, e.rejected)
-	defer p.endCall(tokens)
+	e.blobs = e.blobsOf(open.name)
+	named, tokens := p.beginCall(ctx, e.rejected, e.blobs)
 	answer = tokens.withinQuotas(e, e.run(named, p, open.name))
+	p.endCall(tokens)
+	if err := e.blobs.end(answer); err != nil {
+		u.host.options.Log.Warn("what a call left of large values is still there", "plugin", u.source.Name, "run", e.req.RunID, "error", err)
+	}
 	used, _ = tokens.state()
 	if f := answer.Failed; f != nil && f.Kind == plan.KindUnauthorized && f.Applied == runs.NotApplied && e.rejected == "" {
 		refused = p.refusedToken(tokens, open.name)

@@ -28,9 +28,10 @@ type execution struct {
 	input    clearDocument
 	sink     runs.Sink
 
-	connection string // that it was sent through
-	rejected   string // id of the token that the service refused to the attempt before
-	clear      bool   // the output stays in this process, with its secrets in clear
+	connection string     // that it was sent through
+	rejected   string     // id of the token that the service refused to the attempt before
+	clear      bool       // the output stays in this process, with its secrets in clear
+	blobs      *callBlobs // nil = the call has no large values
 }
 
 // run sends the request and reads the stream to its end. A failure tells what kind of
@@ -55,6 +56,7 @@ func (e *execution) attempt(ctx context.Context, p *process, connection string) 
 		return failed(failure)
 	}
 	request := executeRequestOf(req, e.action, connection, input)
+	request.Blobs = e.blobs != nil
 	if size := proto.Size(request); size > h.options.Limits.Message {
 		return failed(invalid("", "the input has %d bytes, the limit is %d", size, h.options.Limits.Message))
 	}
@@ -147,7 +149,11 @@ func (e *execution) output(ctx context.Context, value *pluginv1.Value) (json.Raw
 	if e.clear {
 		return e.unit.host.fitOutput(e.action, value)
 	}
-	return e.unit.host.checkOutput(ctx, e.action, e.connection, e.req, value)
+	output, failure := e.unit.host.checkOutput(ctx, e.action, e.connection, e.req, value)
+	if failure == nil {
+		failure = e.blobs.admit(output, e.action)
+	}
+	return output, failure
 }
 
 // checkOutput holds an output against the action's schema and takes its secrets

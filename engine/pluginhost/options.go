@@ -80,6 +80,7 @@ type Options struct {
 	Vault    Vault        // nil = a secret output is an error
 	Redactor Redactor     // nil = nothing is masked
 	Opaque   Opaque       // nil = a plugin's own bytes are kept as they are
+	Blobs    BlobStore    // nil = there are no large values
 
 	// Ignored hears of a plugin that has described itself for the first time, and of the
 	// words of JSON Schema in it that exclude values and are not read. nil = nobody does.

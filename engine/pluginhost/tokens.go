@@ -28,7 +28,8 @@ import (
 // callTokens is which token one Execute has used, and which it must not get.
 // Two calls of one connection may have different ones while a token is renewed.
 type callTokens struct {
-	id string // the host's name of the call
+	id    string     // the host's name of the call
+	blobs *callBlobs // nil = it has none
 
 	mu       sync.Mutex
 	given    string  // id of the token that it has got last
@@ -55,11 +56,11 @@ func (c *callTokens) state() (given, rejected string) {
 }
 
 // beginCall names a call to the plugin until endCall.
-func (p *process) beginCall(ctx context.Context, rejected string) (context.Context, *callTokens) {
+func (p *process) beginCall(ctx context.Context, rejected string, blobs *callBlobs) (context.Context, *callTokens) {
 	p.linking.Lock()
 	defer p.linking.Unlock()
 	p.callCount++
-	c := &callTokens{id: strconv.FormatUint(p.callCount, 10), rejected: rejected}
+	c := &callTokens{id: strconv.FormatUint(p.callCount, 10), rejected: rejected, blobs: blobs}
 	p.calls[c.id] = c
 	return metadata.AppendToOutgoingContext(ctx, handshake.CallKey, c.id), c
 }

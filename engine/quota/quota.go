@@ -26,6 +26,8 @@ const (
 	StateValue   = "state_value"
 	State        = "state"
 	StateKeys    = "state_keys"
+	Blob         = "blob"
+	Blobs        = "blobs"
 )
 
 // All returns the table, in the order of the documents.
@@ -45,6 +47,8 @@ func All() []Quota {
 		{Name: StateValue, What: "a value of a plugin's state", Default: 1 * mib, Ceiling: 4 * mib},
 		{Name: State, What: "the state of a plugin in one scope: its own, a connection's or a run's", Default: 64 * mib, Ceiling: 1 * gib},
 		{Name: StateKeys, What: "the keys of that state", Default: 10_000, Ceiling: 1_000_000, Count: true},
+		{Name: Blob, What: "one large value", Default: 2 * gib, Ceiling: 64 * gib},
+		{Name: Blobs, What: "the large values of a run, as they lie on the disk", Default: 4 * gib, Ceiling: 256 * gib},
 	}
 }
 

@@ -61,6 +61,7 @@ type Services struct {
 	sealer   *secret.Sealer
 	sealed   *secret.SealedKV
 	rows     store.KV // the same rows as they are stored
+	blobs    store.Blobs
 	vault    *secret.Vault
 	opaque   *secret.Opaque
 	resolver *secret.Resolver
@@ -140,7 +141,7 @@ func (s *Services) providers() []secret.Provider {
 func (s *Services) Detach() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sealer, s.sealed, s.rows, s.vault, s.opaque, s.resolver, s.tokens = nil, nil, nil, nil, nil, nil, nil
+	s.sealer, s.sealed, s.rows, s.vault, s.opaque, s.resolver, s.tokens, s.blobs = nil, nil, nil, nil, nil, nil, nil, nil
 	s.usage = stateUsage{}
 }
 

@@ -31,6 +31,7 @@ type Store interface {
 	Logs
 	Sessions
 	Upkeep
+	BlobKeeper
 
 	// KV returns the store's rows for others.
 	KV() KV

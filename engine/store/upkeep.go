@@ -37,6 +37,7 @@ type RunUse struct {
 	Run     runs.Run
 	Records int64 // bytes of its records with their large values
 	Logs    int64 // bytes of its log
+	Blobs   int64 // bytes of its large values; one that several runs refer to counts in each
 }
 
 // Usage is the room that the store takes and has, in bytes.

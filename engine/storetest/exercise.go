@@ -107,6 +107,15 @@ func behaviours() []behaviour {
 		{"ARemovedRunIsGone", aRemovedRunIsGone},
 		{"WhoTakesTheRoomIsTold", whoTakesTheRoomIsTold},
 		{"RowsAreRewrittenInPlace", rowsAreRewrittenInPlace},
+		{"BlobsComeBackAsTheyWent", blobsComeBackAsTheyWent},
+		{"ABlobIsReadFromAnywhere", aBlobIsReadFromAnywhere},
+		{"AnUploadGoesOnWhereItStood", anUploadGoesOnWhereItStood},
+		{"MalformedPartsAreRefused", malformedPartsAreRefused},
+		{"ABlobIsItsRunsAlone", aBlobIsItsRunsAlone},
+		{"EqualBlobsAreOne", equalBlobsAreOne},
+		{"UploadsEndWithTheirCallAndRun", uploadsEndWithTheirCallAndRun},
+		{"ASweepTakesWhatNobodyNeeds", aSweepTakesWhatNobodyNeeds},
+		{"ManyWritersOfOneUploadLeaveOneValue", manyWritersOfOneUploadLeaveOneValue},
 	}
 }
 

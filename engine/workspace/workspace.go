@@ -122,6 +122,7 @@ func Load(_ context.Context, config Config) (*Workspace, error) {
 		Vault:    p.services,
 		Redactor: p.redactor,
 		Opaque:   p.services.Opaque(),
+		Blobs:    p.services.BlobStore(),
 		Learn:    p.learnSecrets,
 		Gate:     gate,
 		Limits:   pluginhost.Limits{Quotas: p.file.Limits.Quotas},

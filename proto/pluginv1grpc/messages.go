@@ -28,4 +28,8 @@ type (
 	AcquireTokenResponse    = pluginv1.AcquireTokenResponse
 	CommitTokenRequest      = pluginv1.CommitTokenRequest
 	CommitTokenResponse     = pluginv1.CommitTokenResponse
+	PutBlobRequest          = pluginv1.PutBlobRequest
+	PutBlobResponse         = pluginv1.PutBlobResponse
+	GetBlobRequest          = pluginv1.GetBlobRequest
+	GetBlobResponse         = pluginv1.GetBlobResponse
 )

@@ -382,6 +382,8 @@ const (
 	Host_PutState_FullMethodName     = "/flowrun.plugin.v1.Host/PutState"
 	Host_AcquireToken_FullMethodName = "/flowrun.plugin.v1.Host/AcquireToken"
 	Host_CommitToken_FullMethodName  = "/flowrun.plugin.v1.Host/CommitToken"
+	Host_PutBlob_FullMethodName      = "/flowrun.plugin.v1.Host/PutBlob"
+	Host_GetBlob_FullMethodName      = "/flowrun.plugin.v1.Host/GetBlob"
 )
 
 // HostClient is the client API for Host service.
@@ -398,6 +400,10 @@ type HostClient interface {
 	AcquireToken(ctx context.Context, in *AcquireTokenRequest, opts ...grpc.CallOption) (*AcquireTokenResponse, error)
 	// Ends a lease. The new token is durable before it returns.
 	CommitToken(ctx context.Context, in *CommitTokenRequest, opts ...grpc.CallOption) (*CommitTokenResponse, error)
+	// Adds a part to a large value of the call, ends one, or asks how far it has come: README.md, "Large values".
+	PutBlob(ctx context.Context, in *PutBlobRequest, opts ...grpc.CallOption) (*PutBlobResponse, error)
+	// Reads a part of a large value that the call was given, or has finished.
+	GetBlob(ctx context.Context, in *GetBlobRequest, opts ...grpc.CallOption) (*GetBlobResponse, error)
 }
 
 type hostClient struct {
@@ -448,6 +454,26 @@ func (c *hostClient) CommitToken(ctx context.Context, in *CommitTokenRequest, op
 	return out, nil
 }
 
+func (c *hostClient) PutBlob(ctx context.Context, in *PutBlobRequest, opts ...grpc.CallOption) (*PutBlobResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PutBlobResponse)
+	err := c.cc.Invoke(ctx, Host_PutBlob_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *hostClient) GetBlob(ctx context.Context, in *GetBlobRequest, opts ...grpc.CallOption) (*GetBlobResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetBlobResponse)
+	err := c.cc.Invoke(ctx, Host_GetBlob_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // HostServer is the server API for Host service.
 // All implementations must embed UnimplementedHostServer
 // for forward compatibility.
@@ -462,6 +488,10 @@ type HostServer interface {
 	AcquireToken(context.Context, *AcquireTokenRequest) (*AcquireTokenResponse, error)
 	// Ends a lease. The new token is durable before it returns.
 	CommitToken(context.Context, *CommitTokenRequest) (*CommitTokenResponse, error)
+	// Adds a part to a large value of the call, ends one, or asks how far it has come: README.md, "Large values".
+	PutBlob(context.Context, *PutBlobRequest) (*PutBlobResponse, error)
+	// Reads a part of a large value that the call was given, or has finished.
+	GetBlob(context.Context, *GetBlobRequest) (*GetBlobResponse, error)
 	mustEmbedUnimplementedHostServer()
 }
 
@@ -483,6 +513,12 @@ func (UnimplementedHostServer) AcquireToken(context.Context, *AcquireTokenReques
 }
 func (UnimplementedHostServer) CommitToken(context.Context, *CommitTokenRequest) (*CommitTokenResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CommitToken not implemented")
+}
+func (UnimplementedHostServer) PutBlob(context.Context, *PutBlobRequest) (*PutBlobResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PutBlob not implemented")
+}
+func (UnimplementedHostServer) GetBlob(context.Context, *GetBlobRequest) (*GetBlobResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetBlob not implemented")
 }
 func (UnimplementedHostServer) mustEmbedUnimplementedHostServer() {}
 func (UnimplementedHostServer) testEmbeddedByValue()              {}
@@ -577,6 +613,42 @@ func _Host_CommitToken_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Host_PutBlob_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PutBlobRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(HostServer).PutBlob(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Host_PutBlob_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(HostServer).PutBlob(ctx, req.(*PutBlobRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Host_GetBlob_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetBlobRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(HostServer).GetBlob(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Host_GetBlob_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(HostServer).GetBlob(ctx, req.(*GetBlobRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Host_ServiceDesc is the grpc.ServiceDesc for Host service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -599,6 +671,14 @@ var Host_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CommitToken",
 			Handler:    _Host_CommitToken_Handler,
+		},
+		{
+			MethodName: "PutBlob",
+			Handler:    _Host_PutBlob_Handler,
+		},
+		{
+			MethodName: "GetBlob",
+			Handler:    _Host_GetBlob_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -3631,18 +3631,6 @@ class Login:
 
 
 @dataclasses.dataclass
-class Delivery:
-    """The action by which an output of a run goes out where a workflow names a connection alone, and the inputs that take
-    its parts as text; README of the protocol, "Deliveries"."""
-
-    action: str  # not a read
-    content: str  # input that takes the output
-    markdown: str = ""  # input that takes it in place of content where it is Markdown
-    path: str = ""  # input that takes what stands behind the connection's name; "" = nothing may stand there
-    title: str = ""  # input that takes what the output is called
-
-
-@dataclasses.dataclass
 class Example:
     """A valid input and, where output is given, what it may give. Both are checked against their schemas."""
 
@@ -3737,11 +3725,11 @@ class Plugin:
 
     def __init__(self, name: str, version: str, doc: str, *, base_url: str = "", path_prefix: str = "", hosts: Sequence[str] = (),
                  env: Sequence[str] = (), uses_state: bool = False, limits: Sequence[Limit] = (), token_action: str = "",
-                 login: Optional[Login] = None, simulator: Sequence[str] = (), delivery: Optional[Delivery] = None) -> None:
+                 login: Optional[Login] = None, simulator: Sequence[str] = ()) -> None:
         self.name, self.version, self.doc = name, version, doc
         self.base_url, self.path_prefix, self.hosts, self.env = base_url, path_prefix, list(hosts), list(env)
         self.uses_state, self.limits, self.token_action = uses_state, list(limits), token_action
-        self.login, self.delivery, self.simulator = login, delivery, list(simulator)
+        self.login, self.simulator = login, list(simulator)
         self._actions: Dict[str, _Action] = {}
         self._config_type: Any = None
         self._config = _Schema("object")
@@ -3887,8 +3875,6 @@ class Plugin:
             for part, name in (("start", self.login.start), ("wait", self.login.wait), ("status", self.login.status), ("revoke", self.login.revoke)):
                 if name not in self._actions and (name or part in ("start", "wait")):
                     fail(f"the login's {part} {_quote(name)} is not an action of the plugin")
-        if self.delivery and self.delivery.action not in self._actions:
-            fail(f"the delivery's action {_quote(self.delivery.action)} is not an action of the plugin")
 
     def _finish_config(self) -> None:
         self._config_type = self._config_type or NoInput
@@ -4382,8 +4368,6 @@ class _Server:
             described.plugin.features.append("reconcile")
         if p.login:
             described.login.CopyFrom(pb.Login(**dataclasses.asdict(p.login)))
-        if p.delivery:
-            described.delivery.CopyFrom(pb.Delivery(**dataclasses.asdict(p.delivery)))
         return described
 
     def _describe_action(self, a: _Action) -> Any:
@@ -4889,48 +4873,47 @@ def main(args: List[str]) -> int:
 
 # plugin.binpb of the protocol, packed; made by `UPDATE=1 go test ./test/python -run Descriptor`
 _DESCRIPTOR = b"""
-eNrUWs2PI0lW7/S3n12u7Oiabk9tT3dPNjM79Eju6RoxX7sIXHZWl+lq2xvlqukZIUx2OsqVW+lMT2a4Pk58LIgjFzhx2wtoJSTEnvgDEBck7kicuCJx
-RQIEehGR6bQrXR8jLpyc7+UvIt578b4i0vCfGjwa+/7YZc+ngc/9t7Oj56NZYHHH9xqCQ9bl+0b03vgKSm0FIXUohsz2vVFY155oH2VpRJINyHuW54f1
-zBPtozyVxPbPNLhn+5PG0pzba9GMfeT0tW9fKMTYdy1v3PCD8VxAfjFl4fMTzz/zYmGnb/9D036eyb7sb/8i8+ilHNxXIxpfM9d9hfgBDn1bEFN9Cv+j
-weNl7bkzYSG3JtNV6v8IyoMIc2v9/3iF/rV4ysgAWzc0QCzv97LAz17DoyPXPwtm3vOpOxs73vPTF+pJGeCuet9Q3NMXm9e4zOZ1RjW+hPyh5c4YIZD7
-aeh7wnhVKp7JQyiHzAsd7pyyeuZJ9qMynTOMZ1BtWVPrreM63GEh2YTSEbP4LGC4BQiOaeNfNFhvs9AOnLeMsu9mLOTkfage+yEfnrIgdNTKZVpB3qFk
-kQ+gJsS0fXc4cTw/EHu4Rtci7mtkkk8hh6Pq2SfaR5Wtx41LdmokBaUCjAp71oTVc2JZ8Uw+h1LIOHe8cVjPi8l+kDLZvoLQGGx8B6WISxqQP0WTCoUq
-W/WUGYTJqYSRX4P8keOyUFg4Xfxo7h3HZVSijUOoJtkYAFPf8TgLlCUjEjWdWvxY2K5MxTOibd/jzJNWq9KINH4P7kc71bTRlcJowyKLaSsslrmFxVAA
-S05fzwpniUijCw8uCRBOfS9k5NP5IE0Y692UxeSg+Xx/lwd97ntqpjRd6lCMfFGaKiKJDtlwdCIsVab4mOKZuTTP/BwKUjDlTtf6poLjiiPfrhfkiiPf
-Jk9hzfa9I2c8DO1jNrHqRbFvVcncF7ykgUo3NRD5DEquM3E4C8I6iFGbKaP2JITGWPIc8meWx8N6ReiWttTLAAFU4jDiuX/CvKFcuV6VES94UiiRcpzJ
-zLW4H9TXVMqJGBharo/WrK0MrT18TyWM/BDWI4eLrLYurFaL2Mpu96EQMNuZsrou3iuK/AZURo419vyQO3ZYvyus817Ksu0YRZMjMD5GzHVOWXBRJyvj
-o60gNAb/Vq5U1sG4gLxQCItYyK2AK4eVBHrxmeXwKLLxGVUJucVnoXJXRUkVT/2TKOMpSuBtf8ow42UFXlDGH2pQiuRCkNozub6ikmlEhYwisRpMrOBk
-5J95SpCYjhNSLpGQNiDPHe4yEShlKgljBwrShTAgmHeqCgs+4ghM5KGqTJJQhuJMLFqikjD+UYOicuDU0N+EUiCzXKhKTEyTF1A4c7yRf6bqy7vLPUMj
-apmoAqKjHznnbDRUA3NClorgfS0hH0BtYp0Pbd+zZ0GABszLBDKxzlsxU6iD+1EvSCUFYfxNDgoqYNK0UckjM08e70PV8aYzHkWBzPkVwVMh8BTW/BlP
-YHIyv0imAr2AAjs6YraUtpYa86YAUAUk27A+YkfWzOVDbD78GRdZ7Uo71tSIgRyA2xNnqKJsLeIs9AIKU2vseON6aWUa6gsAVUBMeOzcmkyx6JZXJjxT
-QmiMJY8ARmwaMNvibFQHYd4Eh3wCBSE2ZsTsivy0gwCqcJjQAssbM5EK0wdQfE8ljDyBiuPZAZswj1tufU36VYKVyGS1ZCYz/kSDgjQDOoM9C0I/GB45
-zB1FjZfk7SCLPIaKw9kkVAjpSSBYEvAegMfOuXovA7yMHPl6E0rOiHnc4RcqymPa8CAvdMI5jgJ/siBFGTlyjnehxP0FAYrcl68+huzEOr8+HhFlvIKi
-2srUYNmAvAgDsUaVSgLNKB1fhYqijN+BvNhB8jHkbH8kp6ptPUir6/6IUQGSm2KFcWOhqChQs3GgGv+mAcxrCdnG9uqUBWhHudKHVxafxr5C03icOBnN
-JhMruIjMqEgUa8S45bhRqZBUspXMLbSSRhf73HjejX3z0KSdwTfDg+5+32x1djpmW79DCNTiNyalPaprZAP0mPd1k3Y73Zd6xvijDKwfWq4zsnh8LlhV
-axrJjbqyr5ZbWIfizBNHs6jDVCTGse17HpOrSBUTHIxj2VWprm31UgqH2Vw1Z9GSMl+rlu1ALTwPzuJCcJ6DPreC6lCXWg/t1q3HpYSeuZzQjb/QoNaS
-mkf2X7SOdoV1Mje0zmOoKOscW+GxcjaQrF0rPE7YJbdgFwrrsXD/R2YxvoD7rWNmn7RijW6ouPFnGjy4NFSJ1YA8CwI/uOLQZ+J7KmHy+GP7s3njpEjy
-Ayh7Ph/ywGEj1cSUPJ8PkBYJzOfzQ6vPmfHPGaiZ58yeXR9CixpmLm1tHGLZm4XYc8gGMxlB6ZtAZ14LG8JzThEpBEALinwioqtKExz0lKk1ZkNZi9Tx
-B5DVEhw8H5xZnAXYS6ogmjPQdmK4sFFJvC0ho+tzhi8t1x0ijWVfGNZy3T7SCQ+EBQ/8Lw1grgTWtTM/OEFFlWljmrwDhWDmDZ2oWuWDmdcZkQdQDDmb
-Ij9uyNm0MxIuwDmbTLk6O0YkHlucEZtMfc48+2J4wi5UV1xLsF+xC2wHeGDZbGqJDrKgzlNzFvl1qGL0j2YuGw0tLkyG7c5yyYxvvWglxje58VcZqCrf
-Mk9xvmeQdf2x8vL76eev3TsUQeRLKE0Dfxyw8Kq7gb6C7N6hMZz8GMq2jyWbqyCobD1MLbEKs3uHzgeQz6A4Zd4Ie8Kc0jdlXYnYvUMjMNnC/s1x2eiK
-vC+iePcOVcjtIuQZWsb4bw2yez5OknfZKXNVvX6YbqPGHmKohKIrTFgYWmMWZQNFol+KDiiM+hBJkQbksJuO9Vu9nwJn/C7kxYrkHbi7Zx6ae0slex0q
-kt02tw9e6hqpAUhGp7vT0zNzGou3np0PkAU+Z/wmlKKtFFeBQSIDaTSmV+tq/LUG5XhHscyoDuy6ezSFw+QhelKVPFR6Q1Za8sguJw8CuQnj0blHPC8m
-lPxiQjH+VoOi8iLyFVQCxoOLoXUU3cBd2ZmCQDcRvJQUM5eSYsJi2UXvwLNP4EcZZMXZRwCoAho/x3OAeJwfubXEkRt70lngRofHWeCiEWYhC4ai31Vn
-eWRgg0u+BGDnUydgIaaX692xrNDNBb3yi57wD1nIi0C7XZu9OoyWtid7m+35CorWdOpiOc4JKZ6sSguNpsTRaECi8c8vNP6PoXLM+XSobmoKIv8Dsvbl
-bU2iBS8u3ubWoSjb9FBVuIjEN+pULMpbmUYkuvYx+pY8sopnYwRFJS55APea/f5ex2wvZYXEi25vMFTPukbuwXr0ImJmsO2PmP0mHex9o2eNf9VAp8z2
-Pdtx//+3J/MuobDQJfy5BncTWqqeMOE42m0dZ579MjfMflFrmE20hl/C+kvG0aVi28cXStFFIhIY9NhlqKA/YRfGG9DnQ5VCG8kvG9Xo+8XStXlufm2+
-Afkjf+ZFbawkjF9qsN6ffS+p5hJkkxK8B+Acxd+RckKIsnMUfUUSx1wsKmJHS1RR5GPIcu5efxuFKOPHoM+FVvaoQcY/ESKXaMY/WW0J4y81uNe0v5s5
-ARv4J+ymR44UC2xBceJ4QxT8+uvIieMNuLoT+imz+fzqFylxD8vYiTKLeDb+XoONRUmVsp9AXlzUX1GOxYDdO1QCyefYCVkhUy6c9u2DsqOAhcd7CMOB
-Ak++gELI/SBu/R6lfVISgGhFhd8uoabhzOXGLzSoJDDze+H5BTpfrl6Z21SvDcizcx5Ed6mSSCT83ELCfwjlgHnszHrrRm44Zxj/pEFeivk+VC3bZmE4
-nBu7TCuSJyHvAcivKPxiGhW6suAMLqbLKmVvo9JTWAvkhqjVpQ5VxYwNKfXOJ/WuQcYZqQNIxhkZv69BNbm5CqBFAMzlIbdcdkV+k/4nYeh+M4877g00
-kkDjTzUgLX8ycfhCyL0LJeFlw1icoqA7Qiap97UySQePD/3ZGx36DRPuLQg0vzu4UWSpZZ+dQEHesZP7QMydHbM1uNzNKz41m1iv34G7itFpm6/7vYHZ
-HegZokNVsV+Z35ht2dYrTq/bMvXcs19mIScavQ3QW722ubSSDlXB7XQPm3sdtZTCNQ8Guz3a+VY0B/eBCDYyh9T8yUGHigUJ1AR/p0e3O+222dVzMQ97
-jp3eQbet58ldWBO8Vq+7s9dpDfRCvBJtDszhXud1Z2C29SKpw4Zg/+SgN2gOzTe7zYN9fFNKqNA8bHb2mtt7pl6OVRh0Xpu9g4EO87Wa3Za5Z7b1CtpF
-sNpmFxWvxqPMN32hyRo2S3LUAd3v0fhFjTyEulrWfNM3WwOzPaTmfr/X3Tf19aRdD/r9HkVR9Xj6Fm3u75pt/W4sVKc7MGm3uaeTWNOD7qtu7+vusHcw
-aPVem/q9rT/IQ6EvvyTvQyn6+k2M1G+PC3/L2Hx6JUa57D6UogvL1EmX7nRTJ71049mHorpZI++nNvrJa8pN4yqImvEY1pcu7Mivpg1LvQ/cfHYTqFqp
-B0V1T5Iq++L93Obj1RBxzfKJRg6hHHeU5Glq6Vzsqjd/5WrQ3CRL/65INUn6X0BSTbLizxpb/56B3K4fcnSWqJVMdZalFjXVWS71ovtQivqx1EmXOszU
-SS81dEOoJnsf8mHqvycutXGbP7wWpxb4bagkKgD5IP1Oa6lkbX54HUzOvv3Ft5+NHX48e9uw/cnz6N9k0W84OpH/A1P/Kjt98aPoIfoX2v8GAAD//6kw
-J/Y=
+eNrUesuPI1lWd4XfPnY6o25lV7lzqquqo77u6a9ayurKFv2aQeB0RlaayrI9N53ZDyFMVPimMybDEe6I63ysGASIJRtYsZsNaCQkxPwNIzZI7JFYsUVi
+iwQIdO4jHHZGPmrEhpXjnPjde88597zuDcN/GPBoHIZjnz2fRiEP38yOno9mkcO9MNgQHLIq32/o99ZXUNlWENKEcszcMBjFTeOJ8VGeapKsQTFwgjBu
+5p4YHxWpJLb+yIB7bjjZWJpza0XP2EdO3/juhUKMQ98JxhthNJ4LyC+mLH5+EoRnQSLs9M2/G8bPc/mX/a1f5B69lIP7asTG18z3XyF+gEPflMRUn8J/
+G/B4WXvuTVjMncn0KvV/BNWBxry1/n9yhf6NZEptgM1bGiCR99eywK9ewaMjPzyLZsHzqT8be8Hz0xfqSRngrnq/obinL9ZvcJn1m4xqfQnFQ8efMUKg
+8NM4DITx6lQ8k4dQjVkQe9w7Zc3ck/xHVTpnWM+g3namzhvP97jHYrIOlSPm8FnEcAsQnNDWPxuwus1iN/LeMMq+n7GYk/ehfhzGfHjKothTK1dpDXmH
+kkU+gIYQ0w394cQLwkjs4Qpd0dzXyCSfQgFHNfNPjI9qm483LtlpIy0oFWBUOHAmrFkQy4pn8jlUYsa5F4zjZlFM9oOMyfYVhCZg63uoaC7ZgOIpmlQo
+VNtsZswgTE4ljPwGFI88n8XCwtni67l3PJ9RibYOoZ5mYwBMQy/gLFKW1CRqOnX4sbBdlYpnRLthwFkgrVanmrT+AO7rnWq56Eqx3jBtMeMKi+XewmIo
+gCOnb+aFs2jS6sKDSwLE0zCIGfl0PsgQxno3YzE5aD7fz4pgzn1PzZSlSxPK2helqTRJTMjHoxNhqSrFxwzPLGR55udQkoIpd7rRNxUcVxyFbrMkVxyF
+LnkKK24YHHnjYewes4nTLIt9q0vmvuClDVS5rYHIZ1DxvYnHWRQ3QYxazxi1JyE0wZLnUDxzAh43a0K3rKVeRgigEocRz8MTFgzlys26jHjBk0KJlONN
+Zr7Dw6i5olKOZmBo+SFas3FlaO3heyph5Iewqh1OW21VWK2h2cpu96EUMdebsqYp3iuK/BbURp4zDsKYe27cvCus817GstsJiqZH/E6hUjXBuoCikAtr
+UcydiCu/kwQ645njcR2g+IwSxdzhs1h5naKkpKfhiU5cihJ4N5wyTFx5gReUtQMluQnoUiw4VakZH1EaTIWxyu2SUDJyJhauUElY/2BAWblAZvCsQyWS
+eSJWSTqhyQsonXnBKDxTGfrd5aq7oZsOqoDoKkfeORsN1cCCkKUmeF9LyAfQmDjnQzcM3FkUYSYryhCcOOfthCnUQVM0S1JJQVh/W4CScrksbVT45ebh
+9z7UvWA649qPZNasCZ5yoqewEs54ClOQESqZCvQCSuzoiLlS2kZm1NgCQBWQbMHqiB05M58PsXyHMy7ywrV2bKgRAzkAtyeJ8bIszkkcv4DS1Bl7wbhZ
+uTKQ+wJAFRBTBjt3JlMsW9UrU4YtITTBkkcAIzaNmOtwNmqCMG+KQz6BkhAbc0r+igjfQQBVOEwJkROMmUgm2QMovqcSRp5AzQvciE1YwB2/uSL9KsVK
+5YJGOhdYf2pASZoBncGdRXEYDY885o906yJ5O8gij6HmcTaJFUJ6EgiWBLwHELBzrt7LIK8iR75eh4o3YgH3+IWK9IS2AigKnXCOoyicLEhRRY6c412o
+8HBBgDIP5auPIT9xzm+OR0RZr6CstjIzWNagKMJArFGnkkAzSsdXoaIo6/egKHaQfAwFNxzJqRqbD7IqYzhiVIDkpjhxUpoVpQM1nwSq9a8GwDwbky1s
+UE5ZhHaUK314bfre2FdomowTZ4vZZOJEF9qMikSxRow7nq+ztKTSzVhhoRmzutgpJvOu7duHNu0Mvh0edPf7druz07G3zTuEQCN5Y1Pao6ZB1sBMeF+3
+aLfTfWnmrD/Oweqh43sjhyed9X0oqQort0lRGCvzjbq2M5Vb2ITyLBCHG92jKRLj2A2DgMlVpIopDsax7EtU33P1UgqH2Vy1N3pJma9V03OgFp4HZ3kh
+OM/BnFtB9XhLxdt42+J9OaHnLid06y8NaLSl5tr+i9YxrrFO7pbWeQw1ZZ1jJz5WzgaStevExym7FBbsQmE1Ee5/ySzWF3C/fczck3ai0S0Vt/7cgAeX
+hiqxNqDIoiiMrjk22fieSpg8QLjhLNB9kybJD6AahHzII4+NVBNTCUI+QFoksJDPj30hZ9Y/5aBhnzN3dnMILWqYu7S1SYjlbxdizyEfzWQEZW8CnQVt
+PJmdc4pIIQBaUOQTEV11muKgp0ydMRvKWqQOEICstuBgh33mcBZNnOhEBdGcgbYTw4WNKuJtBRndkDN86fj+EGks+8Kwju/3kU55ICx44H8aAHMlsK6d
+hdEJKqpMm9DkHShFs2Do6WpVjGZBZ0QeQDnmbIr8pBdm085IuADnbDLl6vSlSWz8vRGbTEPOAvdieMIuhKmqtJFiv2IX2A7wyHHZ1BEdZEmdSOYs8ptQ
+x+gfzXw2GjpcmAzbneWSmdwb0VqCb3Hrr3NQV75ln+J8zyDvh2Pl5fezTzC7dyiCyJdQmUbhOGLxdafrvoLs3qEJnPwYqm6IJZurIKhtPswssQqze4fO
+B5DPoDxlwQh7woLSN2Ndidi9QzWYbGL/5vlsdE3eF1G8e4cq5FYZigwtY/2XAfm9ECcp+uyU+apeP8y20cYeYqiEoitMWBw7Y6azgSLRL0UHFOs+RFJk
+AwrYTSf6Xb2fAmf9PhTFiuQduLtnH9p7SyV7FWqSvW1vHbw0DdIAkIxOd6dn5uY0Fm8zPx8gC3zB+m2o6K0Ul2lRKgMZNKGv1tX6GwOqyY5imVEd2E03
+UQqHyUP0pCp5qPSGrKzkkV9OHgQKE8b1uUc8LyaU4mJCsf7OgLLyIvIV1CLGo4uhc6TvsK7tTEGgWwheSoq5S0kxZbH8onfg2ScKdQa54uwjAFQBrZ/j
+OUA8YufLPe7rdlgS2JPOIl8fHmeRj0aYxSwain5XSlBBBja45EsAdj71IhZjernZHasK3VrQq7joCX+fh6IItLdrs68Oo6Xtyb/N9nwFZWc69bEcF4QU
+T65KCxstiaN6QKrxLy40/o+hdsz5dKguSUoi/wOy9uVFSaoFLy/ehzahLNv0WFU4TeIbdSoW5a1KNYmufYy+JY+s4tkaQVmJSx7AvVa/v9ext5eyQupF
+tzcYqmfTIPdgVb/QzBy2/ZrZb9HB3rdm3voXA0zK3DBwPf//fnsy7xJKC13CXxhwN6Wl6glTjmO8rePMs1/ultlPt4b5VGv4Jay+ZBxdKrF9cqGk7/CQ
+wKDHLkMF/Qm7sL4Bcz5UKbSW/jZQ118Ali6eC/OL5zUoHoWzQLexkrB+acBqf/ZrSTWXIJ+W4D0A7yj5ElMQQlS9I/0dRhxzsaiIHa1QRZGPIc+5f/Nt
+FKKsH4M5F1rZowG58ESIXKG58ORqS1h/ZcC9lvv9zIvYIDxhtz1yZFhgE8oTLxii4DdfR068YMDVndBPmcvnt65IiU8rjJ0os4hn61cGrC1KqpT9BIri
+qvuaciwG7N6hEkg+x07IiZly4ayvB5QdRSw+3kMYDhR48gWUYh5GSev3KOujjADoFRV+q4KaxjOfW78woJbCzO+F53fXfLl65d6meq1BkZ3zSN+lSiKV
+8AsLCf8hVCMWsDPnja/dcM6w/tGAohTzfag7rsvieDg3dpXWJE9C3gOQ3yH4xVQXuqrgDC6myyrl30alp7ASyQ1Rq0sd6oqZGFLqXUzr3YCcN1IHkJw3
+sn5mQD29uQpgaADm8pg7Prsmv0n/kzB0v1nAPf8WGkmg9WcGkHY4mXh8IeTehYrwsmEiTlnQHSGT1PtGmaSDJ4f+/K0O/ZYN9xYEmt8d3Cqy1LLPTqAk
+79jJfSD2zo7dHlzu5hWf2i2s1+/AXcXobNuv+72B3R2YOWJCXbFf2d/a27KtV5xet22bhWe/zENBNHprYLZ72/bSSibUBbfTPWztddRSCtc6GOz2aOc7
+0RzcByLYyBxS+ycHHSoWJNAQ/J0e3epsb9tds5DwsOfY6R10t80iuQsrgtfudXf2Ou2BWUpWoq2BPdzrvO4M7G2zTJqwJtg/OegNWkP7m93WwT6+qaRU
+aB22OnutrT3brCYqDDqv7d7BwIT5Wq1u296zt80a2kWwtu0uKl5PRtnf9IUmK9gsyVEHdL9HkxcN8hCaaln7m77dHtjbQ2rv93vdfdtcTdv1oN/vURTV
+TKZv09b+rr1t3k2E6nQHNu229kySaHrQfdXtfd0d9g4G7d5r27y3+YdFKPXlt9h9qOjvx8TKuidb/GPD+tNrMcpl96GiLywzJ126082c9NKNZx/K6maN
+vJ/Z6KevKdet6yBqxmNYXbqwI/8/a1jmfeD6s9tA1Uo9KKt7kkzZF+/n1h9fDRHXLJ8Y5BCqSUdJnmaWzsWuev3/XQ+am2Tp/wmZJsn+E0WmSa74u8Pm
+v+WgsBvGHJ1Ft5KZzrLUomY6y6VedB8quh/LnHSpw8yc9FJDN4R6uvchH2b+/+BSG7f+wxtxaoHfhVqqApAPsu+0lkrW+oc3weTsW19899nY48ezNxtu
+OHmu/4+lf+PRifwnlfpf1umLH+kH/T+u/wkAAP//UVrzJQ==
 """
 
 if __name__ == "__main__":

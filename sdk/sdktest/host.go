@@ -16,7 +16,7 @@ import (
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
-// Host keeps a plugin's state and tokens in memory. Safe for concurrent use.
+// Host keeps a plugin's state, tokens and large values in memory. Safe for concurrent use.
 type Host struct{ keeper *keeper }
 
 // SetToken stores the token of a connection and key; the zero Token takes it away.
@@ -73,6 +73,10 @@ type keeper struct {
 	gone   map[string]string    // key of a forgotten token -> why
 	leases map[string]openLease // by lease id
 	issued int
+
+	blobs     map[string][]byte  // by digest
+	uploads   map[string]*upload // by key of the call, and name
+	failAfter int64              // bytes of an upload; 0 = never
 }
 
 // openLease is a lease that was not ended yet.
@@ -90,6 +94,7 @@ type entry struct {
 func newKeeper() *keeper {
 	return &keeper{
 		state: map[string]entry{}, tokens: map[string]*pluginv1.Token{}, born: map[string]time.Time{}, gone: map[string]string{}, leases: map[string]openLease{},
+		blobs: map[string][]byte{}, uploads: map[string]*upload{},
 	}
 }
 

@@ -16,6 +16,7 @@ type request struct {
 	attempt     int
 	key         string
 	traceparent string
+	noBlobs     bool
 }
 
 func newRequest(options []Option) request {
@@ -55,6 +56,9 @@ func Attempt(n int) Option { return func(r *request) { r.attempt = n } }
 
 // Key sets the idempotency key.
 func Key(key string) Option { return func(r *request) { r.key = key } }
+
+// WithoutBlobs is a call whose host keeps no large values.
+func WithoutBlobs() Option { return func(r *request) { r.noBlobs = true } }
 
 // Traceparent sets the W3C trace context of the call.
 func Traceparent(context string) Option { return func(r *request) { r.traceparent = context } }

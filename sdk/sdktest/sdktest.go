@@ -18,6 +18,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/flowrun/flowrun/sdk"
+	"github.com/flowrun/flowrun/sdk/proto/handshake"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 	"github.com/flowrun/flowrun/sdk/proto/pluginv1/pluginv1connect"
 )
@@ -188,8 +189,10 @@ func (p *Plugin) Call(action string, input any, options ...Option) Result {
 func (p *Plugin) CallContext(ctx context.Context, action string, input any, options ...Option) Result {
 	p.t.Helper()
 	asked := newRequest(options)
+	ctx, named := connect.NewClientContext(ctx)
+	named.RequestHeader().Set(handshake.CallKey, asked.key) // what uploads go on by
 	stream, err := p.client.Execute(ctx, &pluginv1.ExecuteRequest{
-		Action: action, Connection: asked.connection, Input: &pluginv1.Value{Json: encode(p.t, input)}, Run: asked.run(),
+		Action: action, Connection: asked.connection, Input: &pluginv1.Value{Json: encode(p.t, input)}, Run: asked.run(), Blobs: !asked.noBlobs,
 		Checkpoint: asked.checkpoint, PageCursor: asked.cursor, Watermark: asked.watermark, PageNote: asked.note, AllPages: asked.allPages,
 		Recipe: p.recipes[action],
 	})

@@ -69,7 +69,6 @@ func describeRows(add adder) {
 	add("DescribeResponse", name("name"), name("version"), name("sdk"), text("doc"), Row{Field: "config_schema", Kind: Schema, Shown: true}, name("token_action"), name("simulator"),
 		Row{Field: "settings_schema", Kind: Schema, Shown: true}, Row{Field: "recipe", Kind: Recipe})
 	add("Login", name("start"), name("wait"), name("status"), name("revoke"), name("scopes"))
-	add("Delivery", name("action"), name("content"), name("markdown"), name("path"), name("title"))
 	add("Grants", name("env"), name("hosts"))
 	add("Limiter", name("name"), name("scope"))
 	add("Action", name("name"), text("doc"), Row{Field: "input_schema", Kind: Schema, Shown: true}, Row{Field: "output_schema", Kind: Schema, Shown: true}, name("limiters"), text("deprecated"), Row{Field: "recipe", Kind: Recipe})
@@ -111,6 +110,10 @@ func questionRows(add adder) {
 	add("Token", Row{Field: "access_token", Kind: Credential}, Row{Field: "token_type", Kind: Opaque}, Row{Field: "refresh_token", Kind: Credential},
 		Row{Field: "extra", Kind: Document}, Row{Field: "id", Kind: Opaque})
 	add("CommitTokenRequest", Row{Field: "lease_id", Kind: Opaque})
+	// Parts of a large value are looked at where they are stored: one with a secret is sealed.
+	add("PutBlobRequest", key("upload"), Row{Field: "data", Kind: Opaque}, Row{Field: "note", Kind: Opaque},
+		Row{Field: "media_type", Kind: Text, Shown: true, Limit: maxWord}, Row{Field: "name", Kind: Text, Shown: true, Limit: maxWord})
+	add("GetBlobRequest", Row{Field: "digest", Kind: Opaque})
 }
 
 // outboundRows are the host's own: a plugin hears them.
@@ -128,6 +131,8 @@ func outboundRows(add adder) {
 	add("GetStateResponse", own("value"))
 	add("StoredToken", own("state"), own("extra"), own("reason"))
 	add("RefreshLease", own("id"))
+	add("PutBlobResponse", own("note"))
+	add("GetBlobResponse", own("data"))
 }
 
 // walk is what is to be done with the fields of a message.

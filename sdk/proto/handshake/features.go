@@ -13,9 +13,17 @@ const (
 	FeatureTokenPeek = "token_peek" // of a host: AcquireTokenRequest.peek
 	FeaturePageNote  = "page_note"  // of a host: a page's note comes back with the next one
 	FeatureAllPages  = "all_pages"  // of a host: it says that it reads on to the last page
+	FeatureBlobs     = "blobs"      // of a host: PutBlob and GetBlob, where ExecuteRequest.blobs says so
+)
+
+// The bounds of large values, in bytes.
+const (
+	MaxBlobPart   = 1 << 20 // of one part
+	MaxBlobNote   = 4 << 10
+	MaxBlobUpload = 200 // of the name of an upload
 )
 
 // HostFeatures returns what a host of this tree has, in the order of the README.
 func HostFeatures() []string {
-	return []string{FeatureState, FeatureTokens, FeatureTokenPeek, FeaturePageNote, FeatureAllPages, FeatureSettings}
+	return []string{FeatureState, FeatureTokens, FeatureTokenPeek, FeaturePageNote, FeatureAllPages, FeatureSettings, FeatureBlobs}
 }

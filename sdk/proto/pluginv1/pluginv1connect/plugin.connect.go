@@ -63,6 +63,10 @@ const (
 	HostAcquireTokenProcedure = "/flowrun.plugin.v1.Host/AcquireToken"
 	// HostCommitTokenProcedure is the fully-qualified name of the Host's CommitToken RPC.
 	HostCommitTokenProcedure = "/flowrun.plugin.v1.Host/CommitToken"
+	// HostPutBlobProcedure is the fully-qualified name of the Host's PutBlob RPC.
+	HostPutBlobProcedure = "/flowrun.plugin.v1.Host/PutBlob"
+	// HostGetBlobProcedure is the fully-qualified name of the Host's GetBlob RPC.
+	HostGetBlobProcedure = "/flowrun.plugin.v1.Host/GetBlob"
 )
 
 // PluginClient is a client for the flowrun.plugin.v1.Plugin service.
@@ -339,6 +343,10 @@ type HostClient interface {
 	AcquireToken(context.Context, *pluginv1.AcquireTokenRequest) (*pluginv1.AcquireTokenResponse, error)
 	// Ends a lease. The new token is durable before it returns.
 	CommitToken(context.Context, *pluginv1.CommitTokenRequest) (*pluginv1.CommitTokenResponse, error)
+	// Adds a part to a large value of the call, ends one, or asks how far it has come: README.md, "Large values".
+	PutBlob(context.Context, *pluginv1.PutBlobRequest) (*pluginv1.PutBlobResponse, error)
+	// Reads a part of a large value that the call was given, or has finished.
+	GetBlob(context.Context, *pluginv1.GetBlobRequest) (*pluginv1.GetBlobResponse, error)
 }
 
 // NewHostClient constructs a client for the flowrun.plugin.v1.Host service. By default, it uses the
@@ -376,6 +384,18 @@ func NewHostClient(httpClient connect.HTTPClient, baseURL string, opts ...connec
 			connect.WithSchema(hostMethods.ByName("CommitToken")),
 			connect.WithClientOptions(opts...),
 		),
+		putBlob: connect.NewClient[pluginv1.PutBlobRequest, pluginv1.PutBlobResponse](
+			httpClient,
+			baseURL+HostPutBlobProcedure,
+			connect.WithSchema(hostMethods.ByName("PutBlob")),
+			connect.WithClientOptions(opts...),
+		),
+		getBlob: connect.NewClient[pluginv1.GetBlobRequest, pluginv1.GetBlobResponse](
+			httpClient,
+			baseURL+HostGetBlobProcedure,
+			connect.WithSchema(hostMethods.ByName("GetBlob")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -385,6 +405,8 @@ type hostClient struct {
 	putState     *connect.Client[pluginv1.PutStateRequest, pluginv1.PutStateResponse]
 	acquireToken *connect.Client[pluginv1.AcquireTokenRequest, pluginv1.AcquireTokenResponse]
 	commitToken  *connect.Client[pluginv1.CommitTokenRequest, pluginv1.CommitTokenResponse]
+	putBlob      *connect.Client[pluginv1.PutBlobRequest, pluginv1.PutBlobResponse]
+	getBlob      *connect.Client[pluginv1.GetBlobRequest, pluginv1.GetBlobResponse]
 }
 
 // GetState calls flowrun.plugin.v1.Host.GetState.
@@ -423,6 +445,24 @@ func (c *hostClient) CommitToken(ctx context.Context, req *pluginv1.CommitTokenR
 	return nil, err
 }
 
+// PutBlob calls flowrun.plugin.v1.Host.PutBlob.
+func (c *hostClient) PutBlob(ctx context.Context, req *pluginv1.PutBlobRequest) (*pluginv1.PutBlobResponse, error) {
+	response, err := c.putBlob.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// GetBlob calls flowrun.plugin.v1.Host.GetBlob.
+func (c *hostClient) GetBlob(ctx context.Context, req *pluginv1.GetBlobRequest) (*pluginv1.GetBlobResponse, error) {
+	response, err := c.getBlob.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // HostHandler is an implementation of the flowrun.plugin.v1.Host service.
 type HostHandler interface {
 	// Reads an entry of the plugin's state; it is sealed at rest.
@@ -433,6 +473,10 @@ type HostHandler interface {
 	AcquireToken(context.Context, *pluginv1.AcquireTokenRequest) (*pluginv1.AcquireTokenResponse, error)
 	// Ends a lease. The new token is durable before it returns.
 	CommitToken(context.Context, *pluginv1.CommitTokenRequest) (*pluginv1.CommitTokenResponse, error)
+	// Adds a part to a large value of the call, ends one, or asks how far it has come: README.md, "Large values".
+	PutBlob(context.Context, *pluginv1.PutBlobRequest) (*pluginv1.PutBlobResponse, error)
+	// Reads a part of a large value that the call was given, or has finished.
+	GetBlob(context.Context, *pluginv1.GetBlobRequest) (*pluginv1.GetBlobResponse, error)
 }
 
 // NewHostHandler builds an HTTP handler from the service implementation. It returns the path on
@@ -466,6 +510,18 @@ func NewHostHandler(svc HostHandler, opts ...connect.HandlerOption) (string, htt
 		connect.WithSchema(hostMethods.ByName("CommitToken")),
 		connect.WithHandlerOptions(opts...),
 	)
+	hostPutBlobHandler := connect.NewUnaryHandlerSimple(
+		HostPutBlobProcedure,
+		svc.PutBlob,
+		connect.WithSchema(hostMethods.ByName("PutBlob")),
+		connect.WithHandlerOptions(opts...),
+	)
+	hostGetBlobHandler := connect.NewUnaryHandlerSimple(
+		HostGetBlobProcedure,
+		svc.GetBlob,
+		connect.WithSchema(hostMethods.ByName("GetBlob")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/flowrun.plugin.v1.Host/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case HostGetStateProcedure:
@@ -476,6 +532,10 @@ func NewHostHandler(svc HostHandler, opts ...connect.HandlerOption) (string, htt
 			hostAcquireTokenHandler.ServeHTTP(w, r)
 		case HostCommitTokenProcedure:
 			hostCommitTokenHandler.ServeHTTP(w, r)
+		case HostPutBlobProcedure:
+			hostPutBlobHandler.ServeHTTP(w, r)
+		case HostGetBlobProcedure:
+			hostGetBlobHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -499,4 +559,12 @@ func (UnimplementedHostHandler) AcquireToken(context.Context, *pluginv1.AcquireT
 
 func (UnimplementedHostHandler) CommitToken(context.Context, *pluginv1.CommitTokenRequest) (*pluginv1.CommitTokenResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("flowrun.plugin.v1.Host.CommitToken is not implemented"))
+}
+
+func (UnimplementedHostHandler) PutBlob(context.Context, *pluginv1.PutBlobRequest) (*pluginv1.PutBlobResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("flowrun.plugin.v1.Host.PutBlob is not implemented"))
+}
+
+func (UnimplementedHostHandler) GetBlob(context.Context, *pluginv1.GetBlobRequest) (*pluginv1.GetBlobResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("flowrun.plugin.v1.Host.GetBlob is not implemented"))
 }
