@@ -256,11 +256,15 @@ func (e *Engine) Vitals() (*vitals.Vitals, error) {
 	if err != nil {
 		return nil, e.Fault(err)
 	}
+	large, err := e.store.BlobUsage()
+	if err != nil {
+		return nil, e.Fault(err)
+	}
 	usage := e.store.Usage()
 	v := &vitals.Vitals{
 		Active: e.Active(), Busy: e.Busy(), InFlight: e.InFlight(),
 		Runs: census.Runs, Store: e.StoreStats(), Writes: e.store.Stats().Ops,
-		Usage:    vitals.StoreUsage{File: usage.FileBytes, Free: usage.FreeBytes, Max: usage.MaxBytes, DiskFree: usage.DiskFree, DiskTotal: usage.DiskTotal},
+		Usage:    vitals.StoreUsage{File: usage.FileBytes, Free: usage.FreeBytes, Max: usage.MaxBytes, DiskFree: usage.DiskFree, DiskTotal: usage.DiskTotal, Large: large.Bytes + large.Staged},
 		Pressure: int(e.store.Pressure().Level), Triggers: states,
 	}
 	if backup := e.LastBackup(); backup != nil {

@@ -42,12 +42,16 @@ func (s *Store) backup(ctx context.Context, path string) (*store.BackupInfo, err
 	if s.options.Now != nil {
 		info.At = s.options.Now().UTC()
 	}
+	defer s.large.hold()() // what the copy refers to is there until it has it, too
 	temporary, err := s.writeCopy(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.Remove(temporary) }()
 	if err := editFile(temporary, s.options, func(w *writer) error {
+		if err := dropOpenUploads(w); err != nil {
+			return err
+		}
 		return w.put(bucketMeta, keySavedAt, []byte(info.At.Format(time.RFC3339Nano)))
 	}); err != nil {
 		return nil, err
@@ -58,10 +62,16 @@ func (s *Store) backup(ctx context.Context, path string) (*store.BackupInfo, err
 	if info.SHA256, info.Bytes, err = hashFile(ctx, temporary); err != nil {
 		return nil, err
 	}
+	var drop func()
+	if info.LargeValues, info.LargeBytes, drop, err = s.backUpLarge(ctx, temporary, path); err != nil {
+		return nil, err
+	}
 	if err := writeSidecar(path, info.SHA256); err != nil {
+		drop()
 		return nil, err
 	}
 	if err := publish(temporary, path); err != nil {
+		drop()
 		return nil, err
 	}
 	return info, syncDir(filepath.Dir(path))
@@ -116,9 +126,10 @@ func publish(temporary, path string) error {
 	return os.Rename(temporary, path)
 }
 
-// checkWhole refuses a file with problems.
+// checkWhole refuses a file with problems. The files of large values are not read: they are
+// those of the store.
 func checkWhole(ctx context.Context, path string) error {
-	report, err := CheckFile(ctx, path, Options{})
+	report, err := CheckFile(ctx, path, Options{rowsOnly: true})
 	if err != nil {
 		return err
 	}

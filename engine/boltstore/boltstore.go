@@ -58,6 +58,16 @@ type Options struct {
 	// AcceptRollback takes a store that is older than the file beside it, as a restore
 	// does, in place of a *RolledBackError.
 	AcceptRollback bool
+
+	rowsOnly bool // a check does not read the files of large values
+}
+
+// largeFolder is where the large values of a file are; "" where they are not looked at.
+func (o Options) largeFolder(path string) string {
+	if o.rowsOnly {
+		return ""
+	}
+	return path + largeSuffix
 }
 
 // Store is an open store file. Safe for concurrent use. After a commit error it

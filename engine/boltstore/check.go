@@ -51,13 +51,14 @@ func CheckFile(ctx context.Context, path string, o Options) (*store.Report, erro
 	if err != nil {
 		return nil, fmt.Errorf("check store %s: %w", path, err)
 	}
-	err = checkOpened(ctx, db, report, true)
+	err = checkOpened(ctx, db, report, o.largeFolder(path), true)
 	return report, errors.Join(err, db.Close())
 }
 
 // checkOpened adds what is wrong with the content of a file whose pages were
-// walked. A deep check decodes every record too, though its checksum is right.
-func checkOpened(ctx context.Context, db *bolt.DB, report *store.Report, deep bool) (err error) {
+// walked. A deep check decodes every record too, though its checksum is right. The files of
+// large values are read where their folder is named.
+func checkOpened(ctx context.Context, db *bolt.DB, report *store.Report, folder string, deep bool) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
@@ -77,7 +78,10 @@ func checkOpened(ctx context.Context, db *bolt.DB, report *store.Report, deep bo
 		if report.Epoch, err = getEpoch(tx); err != nil {
 			report.Add(err)
 		}
-		c := &contentCheck{tx: tx, report: report, schema: schema, deep: deep, expected: map[string]uint64{}, runs: map[countDelta]int{}}
+		c := &contentCheck{
+			ctx: ctx, tx: tx, report: report, schema: schema, deep: deep, folder: folder,
+			expected: map[string]uint64{}, runs: map[countDelta]int{}, large: map[string]bool{},
+		}
 		return c.all(ctx)
 	})
 }
@@ -86,7 +90,7 @@ func checkOpened(ctx context.Context, db *bolt.DB, report *store.Report, deep bo
 // it, where no other process has done it.
 func (s *Store) checkAfterCrash() error {
 	report := &store.Report{Path: s.path}
-	if err := checkOpened(context.Background(), s.db, report, false); err != nil {
+	if err := checkOpened(context.Background(), s.db, report, "", false); err != nil {
 		return err
 	}
 	return report.Err()
@@ -94,10 +98,13 @@ func (s *Store) checkAfterCrash() error {
 
 // contentCheck compares the records with one another.
 type contentCheck struct {
+	ctx      context.Context //nolint:containedctx // of the one check
 	tx       *bolt.Tx
 	report   *store.Report
 	schema   uint64
 	deep     bool
+	folder   string             // of large values; "" = their files are not looked at
+	large    map[string]bool    // their files that rows name
 	expected map[string]uint64  // rows of each index that follow from runs and journals
 	runs     map[countDelta]int // counts of runs that follow from the runs
 }
@@ -122,6 +129,9 @@ func (c *contentCheck) all(ctx context.Context) error {
 		{bucketAttention, c.attention},
 		{bucketLooks, c.look},
 		{bucketSessions, c.session},
+		{bucketLargeFiles, c.largeFile},
+		{bucketLargeRefs, c.largeRef},
+		{bucketLargeUploads, c.largeUpload},
 	} {
 		done = append(done, part.bucket)
 		b := c.tx.Bucket(part.bucket)
@@ -156,7 +166,7 @@ func (c *contentCheck) others(ctx context.Context, done [][]byte) error {
 		}
 	}
 	c.sums()
-	return nil
+	return c.largeLeft(ctx)
 }
 
 // later reports whether a bucket is of a later schema, to which a migration was on

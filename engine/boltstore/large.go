@@ -18,7 +18,7 @@ import (
 // of a removal the row goes before the file.
 
 // largeSuffix is appended to the store's path: the folder of its large values.
-const largeSuffix = ".blobs"
+const largeSuffix = store.LargeSuffix
 
 // maxOpenUploads bounds the uploads whose files are kept open.
 const maxOpenUploads = 64

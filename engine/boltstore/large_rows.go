@@ -500,13 +500,43 @@ func (s *Store) largeBytes(tx *bolt.Tx, run []byte) (total int64, err error) {
 	}
 	uploads, err := uploadsIn(tx, run)
 	for _, u := range uploads {
-		id, ok := blobfile.ParseID(u.row.File)
-		if !ok {
-			continue
-		}
-		if info, err := os.Stat(id.Path(s.large.folder)); err == nil {
-			total += info.Size()
-		}
+		total += s.staged(u.row)
 	}
 	return total, err
+}
+
+// staged is what the file of an upload takes that is on its way.
+func (s *Store) staged(row *uploadRow) int64 {
+	id, ok := blobfile.ParseID(row.File)
+	if !ok {
+		return 0
+	}
+	info, err := os.Stat(id.Path(s.large.folder))
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// BlobUsage is that of store.BlobKeeper.
+func (s *Store) BlobUsage() (usage store.BlobUsage, err error) {
+	err = s.view(func(tx *bolt.Tx) error {
+		if err := eachLarge(tx, bucketLargeFiles, nil, func(key, payload []byte) error {
+			row, err := decodeLarge[largeRow](bucketLargeFiles, key, payload)
+			if err == nil {
+				usage.Values, usage.Bytes = usage.Values+1, usage.Bytes+row.Stored
+			}
+			return err
+		}); err != nil {
+			return err
+		}
+		return eachLarge(tx, bucketLargeUploads, nil, func(key, payload []byte) error {
+			row, err := decodeLarge[uploadRow](bucketLargeUploads, key, payload)
+			if err == nil && row.Digest == "" {
+				usage.Uploads, usage.Staged = usage.Uploads+1, usage.Staged+s.staged(row)
+			}
+			return err
+		})
+	})
+	return usage, err
 }

@@ -73,10 +73,17 @@ func (r *restore) run() error {
 	if err := checkWhole(r.ctx, temporary); err != nil {
 		return err
 	}
+	copies, err := r.largeOf(temporary)
+	if err != nil {
+		return err
+	}
 	if old != nil {
 		if err := r.keepOld(); err != nil {
 			return err
 		}
+	}
+	if err := r.restoreLarge(copies); err != nil {
+		return err
 	}
 	if err := os.Rename(temporary, r.path); err != nil {
 		return err

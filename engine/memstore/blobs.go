@@ -376,6 +376,22 @@ func (d *data) blobBytes(run string) (total int64) {
 	return total
 }
 
+// BlobUsage is that of store.BlobKeeper.
+func (s *Store) BlobUsage() (usage store.BlobUsage, err error) {
+	err = s.view(func(d *data) error {
+		for _, kept := range d.blobs {
+			usage.Values, usage.Bytes = usage.Values+1, usage.Bytes+kept.info.Stored
+		}
+		for _, u := range d.uploads {
+			if u.finished == nil {
+				usage.Uploads, usage.Staged = usage.Uploads+1, usage.Staged+u.stored()
+			}
+		}
+		return nil
+	})
+	return usage, err
+}
+
 // SweepBlobs is that of store.BlobKeeper: there are no files.
 func (s *Store) SweepBlobs(ctx context.Context) (sweep store.BlobSweep, err error) {
 	if err := ctx.Err(); err != nil {

@@ -43,6 +43,8 @@ type BlobKeeper interface {
 	// be stopped at any moment. Those of runs that were handed a value and not created yet
 	// are left alone when their id is younger than an hour by the store's clock.
 	SweepBlobs(ctx context.Context) (BlobSweep, error)
+	// BlobUsage counts all large values. It reads a row of each.
+	BlobUsage() (BlobUsage, error)
 }
 
 // Blobs keeps large values of runs, in parts, by the digest of their content. A value is
@@ -110,6 +112,14 @@ type BlobReader interface {
 	io.Closer
 	Size() int64
 	Info() BlobInfo
+}
+
+// BlobUsage is what all large values take.
+type BlobUsage struct {
+	Values  int   // that are finished
+	Bytes   int64 // that those take, each once
+	Uploads int   // that are on their way
+	Staged  int64 // bytes that those take
 }
 
 // BlobSweep is what a sweep has removed.

@@ -27,6 +27,9 @@ type File interface {
 	Rollback() *Rollback
 }
 
+// LargeSuffix is appended to the path of a store, or of a backup: the folder of its large values.
+const LargeSuffix = ".blobs"
+
 // ErrNoFile says that a store is not kept in one file: it has ways of its own for copies.
 var ErrNoFile = errors.New("the store is not a file")
 
@@ -53,6 +56,10 @@ type BackupInfo struct {
 	SHA256 string // in hex; also in PATH.sha256, in the form of sha256sum
 	Bytes  int64
 	At     time.Time // by the store's clock; zero without it
+
+	LargeValues int   // in the folder PATH.blobs
+	LargeBytes  int64 // that they take
+
 	Schema uint64
 }
 

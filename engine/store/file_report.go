@@ -8,18 +8,23 @@ import (
 
 // Report is what a check of a store file found.
 type Report struct {
-	Path      string    `json:"path"`
-	Bytes     int64     `json:"bytes"`
-	Pages     int       `json:"pages"`
-	FreePages int       `json:"free_pages"`
-	Schema    uint64    `json:"schema"`
-	Epoch     uint64    `json:"-"` // how often it was restored
-	Closed    bool      `json:"-"` // its last program closed it
-	Runs      int       `json:"runs"`
-	Records   int       `json:"records"` // of journals
-	Blobs     int       `json:"blobs"`
-	Problems  []Problem `json:"problems"`       // none: the file is whole
-	More      int       `json:"more,omitempty"` // problems that are not listed
+	Path      string `json:"path"`
+	Bytes     int64  `json:"bytes"`
+	Pages     int    `json:"pages"`
+	FreePages int    `json:"free_pages"`
+	Schema    uint64 `json:"schema"`
+	Epoch     uint64 `json:"-"` // how often it was restored
+	Closed    bool   `json:"-"` // its last program closed it
+	Runs      int    `json:"runs"`
+	Records   int    `json:"records"` // of journals
+	Blobs     int    `json:"blobs"`
+
+	LargeValues int   `json:"large_values,omitempty"`
+	LargeBytes  int64 `json:"large_bytes,omitempty"` // that they take
+	LargeLeft   int   `json:"large_left,omitempty"`  // files of large values that nothing refers to: upkeep removes them
+
+	Problems []Problem `json:"problems"`       // none: the file is whole
+	More     int       `json:"more,omitempty"` // problems that are not listed
 }
 
 // Problem is one fault of a file. Page is 0 and Bucket empty where it is not of

@@ -410,6 +410,9 @@ func uploadsEndWithTheirCallAndRun(t *testing.T, b Backend) {
 			t.Errorf("%q: %+v, %v", name, stage, err)
 		}
 	}
+	if usage, err := s.BlobUsage(); err != nil || usage.Uploads != 1 || usage.Staged < 4 {
+		t.Errorf("usage %+v, %v", usage, err)
+	}
 	if err := Append(s, ID(1), nil, Closed(*Row(1))); err != nil {
 		t.Fatal(err)
 	}
@@ -418,6 +421,9 @@ func uploadsEndWithTheirCallAndRun(t *testing.T, b Backend) {
 	}
 	if _, err := blobs.OpenBlob(ID(1), kept.Digest); err != nil {
 		t.Errorf("the run's value: %v", err)
+	}
+	if usage, err := s.BlobUsage(); err != nil || usage.Values != 2 || usage.Bytes < 200 || usage.Uploads != 0 {
+		t.Errorf("usage %+v, %v", usage, err)
 	}
 	var use store.RunUse
 	if err := s.EachRunUse(func(u store.RunUse) error { use = u; return nil }); err != nil || use.Blobs < 200 {

@@ -81,6 +81,7 @@ func (p page) store(now *vitals.Vitals) {
 	p.gauge("flowrun_store_file_bytes", "Size of the store's file.", float64(now.Usage.File))
 	p.gauge("flowrun_store_free_bytes", "Room inside the store's file.", float64(now.Usage.Free))
 	p.gauge("flowrun_store_max_bytes", "Size that the store's file never exceeds.", float64(now.Usage.Max))
+	p.gauge("flowrun_store_large_bytes", "What large values take beside the store's file.", float64(now.Usage.Large))
 	p.gauge("flowrun_store_pressure", "0: there is room, 1: no run is accepted, 2: no call is sent either.", float64(now.Pressure))
 	if now.Usage.DiskTotal > 0 {
 		p.gauge("flowrun_disk_free_bytes", "Free bytes of the disk that holds the store.", float64(now.Usage.DiskFree))

@@ -42,6 +42,9 @@ type BackupReport struct {
 	Schema  uint64    `json:"schema,omitempty"`
 	KeyFile string    `json:"key_file,omitempty"` // to be kept apart
 	Sealed  int       `json:"sealed,omitempty"`   // values that only the key file opens
+
+	LargeValues int   `json:"large_values,omitempty"` // in the folder Path.blobs, which belongs to the file
+	LargeBytes  int64 `json:"large_bytes,omitempty"`  // that they take; links where the file system has them
 }
 
 // Backup writes a copy of the store while runs go on: all that was acknowledged
@@ -60,7 +63,7 @@ func (u *Upkeep) Backup(ctx context.Context, request BackupRequest) (*BackupRepo
 	case err != nil:
 		return nil, u.backupFault(path, err)
 	}
-	report := &BackupReport{Path: info.Path, SHA256: info.SHA256, Bytes: info.Bytes, At: info.At, Schema: info.Schema, KeyFile: u.project.KeyPath()}
+	report := &BackupReport{Path: info.Path, SHA256: info.SHA256, Bytes: info.Bytes, At: info.At, Schema: info.Schema, KeyFile: u.project.KeyPath(), LargeValues: info.LargeValues, LargeBytes: info.LargeBytes}
 	if report.Sealed, err = services.SealedValues(u.store.KV()); err != nil {
 		return nil, u.Fault(err)
 	}
@@ -68,6 +71,11 @@ func (u *Upkeep) Backup(ctx context.Context, request BackupRequest) (*BackupRepo
 		return report, nil
 	}
 	return report, u.noteBackup(report)
+}
+
+// RemoveBackup removes a backup with all that belongs to it.
+func RemoveBackup(path string) error {
+	return errors.Join(os.Remove(path), os.Remove(path+".sha256"), os.RemoveAll(path+store.LargeSuffix))
 }
 
 func backupExists(path string) error {
@@ -184,6 +192,10 @@ type DBStats struct {
 	LastBackup *BackupReport       `json:"last_backup"` // null = none was made
 	Buckets    []store.BucketStat  `json:"buckets"`     // the largest first
 	Kernel     string              `json:"kernel_warning,omitempty"`
+
+	LargeValues int   `json:"large_values,omitempty"`
+	LargeBytes  int64 `json:"large_bytes,omitempty"` // that they take beside the file, those on their way too
+	Uploads     int   `json:"large_uploads,omitempty"`
 }
 
 // DBBucket is the size of one kind of rows.
@@ -205,6 +217,11 @@ func (u *Upkeep) DBStats(context.Context) (*DBStats, error) {
 		MaxBytes: usage.MaxBytes, DiskFree: usage.DiskFree, DiskTotal: usage.DiskTotal, Runs: census.Runs, Oldest: census.Oldest,
 		Keep: keep.KeepText(), MaxRuns: keep.MaxRuns, MaxTotal: keep.MaxTotal, LastBackup: u.LastBackup(), Buckets: append([]store.BucketStat{}, buckets...), Kernel: u.files.KernelWarning(),
 	}
+	large, err := u.store.BlobUsage()
+	if err != nil {
+		return nil, u.Fault(err)
+	}
+	stats.LargeValues, stats.LargeBytes, stats.Uploads = large.Values, large.Bytes+large.Staged, large.Uploads
 	if stats.Cut, err = u.HistoryCuts(); err != nil {
 		return nil, err
 	}

@@ -31,6 +31,7 @@ type DBOwner struct {
 	Journal  int64       `json:"journal_bytes"`
 	Log      int64       `json:"log_bytes,omitempty"`
 	State    int64       `json:"state_bytes,omitempty"` // of a plugin
+	Large    int64       `json:"large_bytes,omitempty"` // of a workflow or a run: its large values, beside the file; one that several runs have counts in each
 	Bytes    int64       `json:"bytes"`                 // all of it
 }
 
@@ -80,7 +81,7 @@ func (u *Upkeep) DBOwners(ctx context.Context, by string) ([]DBOwner, error) {
 	}
 	list := make([]DBOwner, 0, len(owners))
 	for _, owner := range owners {
-		owner.Bytes = owner.Journal + owner.Log + owner.State
+		owner.Bytes = owner.Journal + owner.Log + owner.State + owner.Large
 		list = append(list, *owner)
 	}
 	slices.SortFunc(list, func(a, b DBOwner) int {
@@ -93,6 +94,7 @@ func (o *DBOwner) add(runUse store.RunUse) {
 	o.Runs++
 	o.Journal += runUse.Records
 	o.Log += runUse.Logs
+	o.Large += runUse.Blobs
 }
 
 // countPlugins gives what a run takes to the plugins that it called.

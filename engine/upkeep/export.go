@@ -35,6 +35,7 @@ const (
 	ExportStep    = "step"    // in file order
 	ExportEvent   = "event"   // one record of the journal
 	ExportLog     = "log"     // one line
+	ExportLarge   = "large"   // an ExportedLarge: the reference of a large value, whose content is not in an export
 	ExportEnd     = "end"     // {"lines"}: an export without it is not whole
 )
 
@@ -44,6 +45,15 @@ type ExportHeader struct {
 	Flowrun    string    `json:"flowrun"` // the version that wrote it
 	Run        string    `json:"run"`
 	ExportedAt time.Time `json:"exported_at"`
+}
+
+// ExportedLarge says of a large value of a run what an export has of it: not its content,
+// which `runs output` gives.
+type ExportedLarge struct {
+	Digest  string `json:"digest"`
+	Size    int64  `json:"size"`
+	Sealed  bool   `json:"sealed,omitempty"` // it holds a secret
+	LeftOut bool   `json:"left_out"`
 }
 
 // ExportLine is one line of an export. Run is the run that it belongs to.
@@ -170,6 +180,15 @@ func (x *export) run(ctx context.Context, id string) {
 	}
 	x.events(ctx, id)
 	x.logs(ctx, id)
+	x.large(id)
+}
+
+func (x *export) large(id string) {
+	infos, err := x.upkeep.store.Blobs(nil).RunBlobs(id)
+	x.fail(err)
+	for _, info := range infos {
+		x.line(id, ExportLarge, ExportedLarge{Digest: info.Digest, Size: info.Size, Sealed: info.Sealed, LeftOut: true})
+	}
 }
 
 func (x *export) logs(ctx context.Context, id string) {

@@ -106,6 +106,8 @@ func (u *Upkeep) Sweep(ctx context.Context) {
 			u.config.Log.Info(what+" removed", unit, removed)
 		}
 	}
+	large, err := u.store.SweepBlobs(ctx)
+	tell("files of large values that nothing needs", "files", large.Files+large.Refs, err)
 	fires, err := u.store.ExpireFires(ctx, keep, maxFires, now.UTC())
 	tell("old fires", "count", fires, err)
 	u.warn("notes of what was cut not removed", u.forgetCuts(now))

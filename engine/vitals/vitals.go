@@ -30,6 +30,7 @@ type Vitals struct {
 type StoreUsage struct {
 	File, Free, Max     int64 // Free: inside the file
 	DiskFree, DiskTotal uint64
+	Large               int64 // that large values take beside the file
 }
 
 // Plugin is the state of one plugin's process.

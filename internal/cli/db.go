@@ -130,6 +130,9 @@ func (a *app) backupDB(ctx context.Context, path string) error {
 	return a.tell(report, inputAsUsage(a.noDB(err)), func() {
 		a.say("backup %s", a.shown(report.Path))
 		a.say("%s, sha256 %s", view.Size(report.Bytes), report.SHA256)
+		if report.LargeValues > 0 {
+			a.say("%s (%s) in %s: keep the folder with the file", diag.Count(report.LargeValues, "large value"), view.Size(report.LargeBytes), a.shown(report.Path+".blobs"))
+		}
 		if report.Sealed > 0 {
 			a.note("the key file is not part of it: keep %s apart; without it the %s in the backup stay sealed (logins, secrets, plugin state)",
 				a.shown(report.KeyFile), diag.Count(report.Sealed, "sealed value"))

@@ -83,7 +83,7 @@ func (a *app) checkFile(ctx context.Context, at place, path string) (report *upk
 		return nil, false, damagedLive(err)
 	}
 	defer func() {
-		err = errors.Join(err, os.Remove(backup.Path), os.Remove(backup.Path+".sha256"))
+		err = errors.Join(err, upkeep.RemoveBackup(backup.Path))
 	}()
 	report, err = engine.CheckStore(ctx, a.engineConfig(at), backup.Path)
 	if report != nil {

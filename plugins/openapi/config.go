@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 
@@ -117,7 +118,19 @@ func (s *Service) ConfigSchema() sdk.Value {
 
 // checkConfig refuses what no header can carry, and half of a credential.
 func checkConfig(config Config) []sdk.Problem {
-	problems := recipe.CheckHeaders(config.Headers)
+	var problems []sdk.Problem
+	for name, value := range config.Headers {
+		at := sdk.Pointer("headers", name)
+		switch {
+		case !sdk.IsHeaderName(name):
+			problems = append(problems, sdk.Problemf(at, "is no name of a header"))
+		case slices.Contains(unsent, http.CanonicalHeaderKey(name)) && !strings.EqualFold(name, "authorization") && !strings.EqualFold(name, "accept"):
+			problems = append(problems, sdk.Problemf(at, "is a header that the HTTP client sets"))
+		case !sdk.IsHeaderValue(value):
+			problems = append(problems, sdk.Problemf(at, "its value can't be sent: it has a line break or another control character"))
+		}
+	}
+	slices.SortFunc(problems, func(a, b sdk.Problem) int { return strings.Compare(a.Pointer, b.Pointer) })
 	if config.ClientID == "" && config.ClientSecret != "" {
 		problems = append(problems, sdk.Problemf("/client_id", "is missing beside client_secret"))
 	}

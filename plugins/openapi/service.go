@@ -1,7 +1,6 @@
 package openapi
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -157,7 +156,6 @@ func (s *Service) applyRules(all, taken []*Operation) []sdk.Problem {
 		}
 		for _, o := range hit {
 			o.Extension = o.over(rule.Extension)
-			o.Doc = cmp.Or(sdk.Shown(o.Extension.Doc, maxDoc), o.Doc)
 			if rule.Name != "" {
 				o.Name = rule.Name
 			}
@@ -221,15 +219,8 @@ func (s *Service) Action(name string) (*Action, error) {
 	if a.Pages != nil {
 		a.Recipe.Page = recipePage(a.Pages)
 	}
-	for _, rule := range o.Refuse {
-		a.Recipe.Refuse = append(a.Recipe.Refuse, recipe.Refusal(rule))
-	}
-	for _, rule := range o.Fill {
-		a.Recipe.Fill = append(a.Recipe.Fill, recipe.Fill(rule))
-	}
-	a.Recipe.Join, a.Recipe.Only = o.Join, o.Only
 	all := s.document.faults(o)
-	a.Faults, a.Recipe.Faults = declared(all), recipeFaults(all, o.Envelope)
+	a.Faults, a.Recipe.Faults = declared(all), recipeFaults(all)
 	return a, nil
 }
 

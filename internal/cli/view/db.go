@@ -36,6 +36,9 @@ func (p Page) DBStats(out io.Writer, stats *upkeep.DBStats) {
 	line("store", "%s", stats.Path)
 	line("schema", "%d", stats.Schema)
 	line("file", "%s, %s in use, %s free inside; at most %s", Size(stats.FileBytes), Size(stats.UsedBytes), Size(stats.FreeBytes), Size(stats.MaxBytes))
+	if stats.LargeValues > 0 || stats.Uploads > 0 {
+		line("large values", "%d, %d on their way: %s beside the file", stats.LargeValues, stats.Uploads, Size(stats.LargeBytes))
+	}
 	line("disk", "%s free of %s", Size(int64(stats.DiskFree)), Size(int64(stats.DiskTotal)))
 	line("runs", "%s", runCounts(stats.Runs))
 	if stats.OldestAt != nil {
@@ -62,16 +65,16 @@ func (p Page) DBStats(out io.Writer, stats *upkeep.DBStats) {
 func (p Page) DBOwners(out io.Writer, by string, owners []upkeep.DBOwner) {
 	switch by {
 	case upkeep.OwnersByRun:
-		list(out, []string{"RUN", "WORKFLOW", "STATUS", "JOURNAL", "LOG", "ALL"}, owners, func(o upkeep.DBOwner) []string {
-			return []string{term.Clean(o.Name), term.Clean(o.Workflow), string(o.Status), Size(o.Journal), Size(o.Log), Size(o.Bytes)}
+		list(out, []string{"RUN", "WORKFLOW", "STATUS", "JOURNAL", "LOG", "LARGE VALUES", "ALL"}, owners, func(o upkeep.DBOwner) []string {
+			return []string{term.Clean(o.Name), term.Clean(o.Workflow), string(o.Status), Size(o.Journal), Size(o.Log), Size(o.Large), Size(o.Bytes)}
 		})
 	case upkeep.OwnersByPlugin:
 		list(out, []string{"PLUGIN", "RUNS", "ANSWERS AND LOG", "STATE", "ALL"}, owners, func(o upkeep.DBOwner) []string {
 			return []string{cmp.Or(term.Clean(o.Name), "(none)"), fmt.Sprint(o.Runs), Size(o.Journal), Size(o.State), Size(o.Bytes)}
 		})
 	default:
-		list(out, []string{strings.ToUpper(by), "RUNS", "JOURNAL", "LOG", "ALL"}, owners, func(o upkeep.DBOwner) []string {
-			return []string{term.Clean(o.Name), fmt.Sprint(o.Runs), Size(o.Journal), Size(o.Log), Size(o.Bytes)}
+		list(out, []string{strings.ToUpper(by), "RUNS", "JOURNAL", "LOG", "LARGE VALUES", "ALL"}, owners, func(o upkeep.DBOwner) []string {
+			return []string{term.Clean(o.Name), fmt.Sprint(o.Runs), Size(o.Journal), Size(o.Log), Size(o.Large), Size(o.Bytes)}
 		})
 	}
 }
@@ -105,7 +108,13 @@ func (p Page) CheckReport(out io.Writer, report *upkeep.CheckReport) {
 	if report.Pages > 0 {
 		facts := []string{
 			fmt.Sprintf("schema %d", report.Schema), Size(report.Bytes), fmt.Sprintf("%s (%d free)", diag.Count(report.Pages, "page"), report.FreePages),
-			diag.Count(report.Runs, "run"), diag.Count(report.Records, "record"), diag.Count(report.Blobs, "large value"),
+			diag.Count(report.Runs, "run"), diag.Count(report.Records, "record"), diag.Count(report.Blobs, "large row"),
+		}
+		if report.LargeValues > 0 {
+			facts = append(facts, fmt.Sprintf("%s (%s beside it)", diag.Count(report.LargeValues, "large value"), Size(report.LargeBytes)))
+		}
+		if report.LargeLeft > 0 {
+			facts = append(facts, diag.Count(report.LargeLeft, "file")+" of large values that nothing refers to, which upkeep removes")
 		}
 		fmt.Fprintf(out, "%s\n", p.Style.Dim(strings.Join(facts, ", ")))
 	}
