@@ -82,12 +82,44 @@ func (r *Response) Decode(part Value, into any, required ...string) error {
 		return r.Fail(CodeUnexpectedResponse, "the record is %s where an object is due", typeOf(part))
 	}
 	for _, name := range required {
-		switch value, there := fields.get(name); {
-		case !there:
-			return r.Fail(CodeUnexpectedResponse, "the record has no `%s`", name)
-		case isNull(value):
-			return r.Fail(CodeUnexpectedResponse, "`%s` of the record is null", name)
+		if err := r.lacks(fields, name, false); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// Fits is Decode for a part whose shape a schema says: what the schema requires at its top
+// must be there, and not null where it does not take null. Elsewhere null and what is
+// missing pass, as in Decode.
+func (r *Response) Fits(part Value, shape *Schema) error {
+	tree, err := decodeTree(part)
+	if err != nil {
+		return r.Fail(CodeUnexpectedResponse, "the record has another shape: it can't be read")
+	}
+	check := shapeCheck{}
+	if check.value(tree, shape.schema, ""); check.problem != "" {
+		return r.Fail(CodeUnexpectedResponse, "the record has another shape: %s", check.problem)
+	}
+	fields, _ := members(part)
+	for _, p := range shape.schema.properties {
+		if !p.required {
+			continue
+		}
+		if err := r.lacks(fields, p.name, p.schema.nullable()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lacks is the failure of a record without a member, nil where it has one.
+func (r *Response) lacks(fields Members, name string, mayBeNull bool) error {
+	switch value, there := fields.get(name); {
+	case !there:
+		return r.Fail(CodeUnexpectedResponse, "the record has no `%s`", name)
+	case isNull(value) && !mayBeNull:
+		return r.Fail(CodeUnexpectedResponse, "`%s` of the record is null", name)
 	}
 	return nil
 }
@@ -215,6 +247,10 @@ func typeName(v any) string {
 	}
 	return "an object"
 }
+
+// TypeName names the type of a document for people: "text", "a list", "true or false". What
+// is no JSON counts as null.
+func TypeName(document Value) string { return typeOf(document) }
 
 // typeOf names the type of a document; what is no JSON counts as null.
 func typeOf(doc Value) string {

@@ -72,6 +72,12 @@ func New(name, version, doc string, parts ...Part) *Plugin {
 	return p
 }
 
+// Failed is a part that could not be made, such as one of data that can't be read: Err and
+// Serve tell why.
+func Failed(err error) Part {
+	return partFunc(func(p *Plugin) { p.errs = append(p.errs, err) })
+}
+
 // Name returns the name that workflows use before the dot.
 func (p *Plugin) Name() string { return p.name }
 

@@ -79,6 +79,10 @@ func ProductRules() Rules { //nolint:funlen // a table
 			"plugins/exec":      {"plugins/content", "plugins/internal/process", "sdk"},
 			"plugins/mcp":       {"plugins/content", "plugins/internal/*", "sdk"},
 			"plugins/*/*sim":    {"internal/simkit"},
+			// services with a description are called by recipes
+			"plugins/netinfo":          {"plugins/internal/service", "plugins/internal/recipe", "sdk"},
+			"plugins/dictionary":       {"plugins/internal/service", "plugins/internal/recipe", "sdk"},
+			"plugins/internal/service": {"plugins/internal/recipe", "sdk"},
 			// the plugins that are told what they are share how recipes are run
 			"plugins/openapi": {"sdk", "plugins/internal/*", "plugins/openapi/**"},
 			"plugins/openapi/cmd/flowrun-plugin-openapi": {"plugins/openapi", "plugins/openapi/openapisim"},

@@ -73,7 +73,7 @@ func Read(path string) ([]Mutant, error) {
 }
 
 // Source is the file with the fault. The old text must stand in it exactly once,
-// and what comes of it must be Go.
+// and what comes of it must be Go, or JSON in a file of that.
 func (m Mutant) Source(root string) ([]byte, error) {
 	path := filepath.Join(root, m.File)
 	text, err := os.ReadFile(path)
@@ -86,6 +86,12 @@ func (m Mutant) Source(root string) ([]byte, error) {
 	spoiled := strings.Replace(string(text), m.Old, m.New, 1)
 	if spoiled == string(text) {
 		return nil, errors.New("nothing changes")
+	}
+	if filepath.Ext(m.File) == ".json" {
+		if !json.Valid([]byte(spoiled)) {
+			return nil, fmt.Errorf("with the fault %s is no JSON", m.File)
+		}
+		return []byte(spoiled), nil
 	}
 	if _, err := parser.ParseFile(token.NewFileSet(), path, spoiled, parser.SkipObjectResolution); err != nil {
 		return nil, fmt.Errorf("with the fault %s can't be read: %w", m.File, err)

@@ -1,8 +1,12 @@
 package dictionary
 
 import (
+	"errors"
 	"sync"
 	"time"
+
+	"github.com/flowrun/flowrun/plugins/internal/recipe"
+	"github.com/flowrun/flowrun/sdk"
 )
 
 // window is the documented length of the limit's window (D-18).
@@ -40,4 +44,15 @@ func (w *windows) rest(base string) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return min(max(w.starts[base].Add(window).Sub(w.now()), time.Second), w.longest)
+}
+
+// around stands around every request: a 429 that does not say how long it lasts waits for
+// the rest of the window (D-18).
+func (w *windows) around(c *sdk.Call[Config], input sdk.Members, ask func(sdk.Members) (recipe.Reply, error)) (sdk.Value, error) {
+	w.sent(c.Config.BaseURL)
+	found, err := ask(input)
+	if failure, ok := errors.AsType[*sdk.Error](err); ok && failure.Code == sdk.CodeRateLimited && failure.RetryAfter == 0 {
+		failure.RetryAfter = w.rest(c.Config.BaseURL)
+	}
+	return found.Output, err
 }

@@ -1,71 +1,57 @@
 package netinfo
 
 import (
-	"errors"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/plugins/internal/recipe"
+	"github.com/flowrun/flowrun/plugins/internal/service"
 	"github.com/flowrun/flowrun/sdk"
 )
 
-// WhoisInput is the input of whois.
-type WhoisInput struct {
-	Domain    string `json:"domain" min:"1" doc:"Registered domain name, in ASCII." example:"example.com"`
-	MissingOK bool   `json:"missing_ok" default:"false" doc:"A name that the registry does not know is an answer with found false instead of the error not_found."`
-}
-
-// registration is the data of /whois/:domain (I-17).
-type registration struct {
-	Domain         string   `json:"domain"`
-	Registrar      *string  `json:"registrar"`
-	CreationDate   *string  `json:"creation_date"`
-	ExpirationDate *string  `json:"expiration_date"`
-	LastUpdated    *string  `json:"last_updated"`
-	NameServers    []string `json:"name_servers"`
-	Status         []string `json:"status"`
-	RDAPLink       *string  `json:"rdap_link"`
-}
-
-// whois returns action netinfo.whois. now is read after the answer has come.
-func whois(now func() time.Time) func(*sdk.Call[Config], WhoisInput) (sdk.Value, error) {
-	return func(c *sdk.Call[Config], in WhoisInput) (sdk.Value, error) {
-		domain := plainDomain(in.Domain)
-		found, err := get(c, "/domain", nil, "whois", domain)
-		if in.MissingOK && unregistered(err) {
+// whois returns what stands around the request of netinfo.whois (I-17): two outputs of
+// ours, days_to_expiry and found. now is read after the answer has come. A 404 of something
+// else than the service must not make a domain look lost (I-18).
+func whois(now func() time.Time) service.Around[Config] {
+	return func(c *sdk.Call[Config], input sdk.Members, ask func(sdk.Members) (recipe.Reply, error)) (sdk.Value, error) {
+		domain := plainDomain(recipe.Text(input.JSON(), "/domain"))
+		found, err := ask(input)
+		if string(input.Get("missing_ok")) == "true" && service.IsRefused(err, sdk.CodeNotFound) {
 			fields, _ := sdk.ReadMembers(missing)
 			return fields.With("domain", sdk.Text(domain)).JSON(), nil
 		}
-		if err != nil {
-			return nil, err
+		fields, isObject := sdk.ReadMembers(found.Output)
+		if err != nil || !isObject {
+			return found.Output, err
 		}
-		registered, err := record[registration](found, "domain")
-		if err != nil {
-			return nil, err
-		}
-		days, problemText := daysUntil(registered.ExpirationDate, now())
-		if problemText != "" {
-			c.Log().Warn(problemText, "domain", domain)
+		expires := recipe.Text(found.Output, "/expiration_date")
+		days, problem := daysUntil(&expires, now())
+		if problem != "" {
+			c.Log().Warn(problem, "domain", domain)
 		}
 		left := sdk.Value("null")
 		if days != nil {
 			left = strconv.AppendInt(nil, *days, 10)
 		}
-		fields, _ := sdk.ReadMembers(found.data)
 		return fields.With("days_to_expiry", left).With("found", sdk.Value("true")).JSON(), nil
 	}
 }
+
+// plainDomain returns a name as it is sent: without the trailing dot (I-11).
+func plainDomain(name string) string { return strings.TrimSuffix(name, ".") }
 
 // missing is the output for a name that the registry does not know.
 var missing = sdk.Value(`{"domain":null,"registrar":null,"creation_date":null,"expiration_date":null,"last_updated":null,
 	"name_servers":null,"status":null,"rdap_link":null,"days_to_expiry":null,"found":false}`)
 
-// unregistered reports whether err is the service's own word that the name is
-// not in the registry (I-18). A 404 of something else, such as a proxy or a wrong
-// base_url, must not make a domain look lost.
-func unregistered(err error) bool {
-	var e *sdk.Error
-	return errors.As(err, &e) && e.Code == sdk.CodeNotFound && errors.Is(err, errRefused)
+// narrowWhois types the timestamps as times for workflows: what to expect, since a
+// registry may write another text (I-17). A step takes that with a warning, and an
+// expression that needs the time fails.
+func narrowWhois(output sdk.Value) sdk.Value {
+	typed := strings.ReplaceAll(string(output), `"description":"ISO 8601`, `"format":"date-time","description":"ISO 8601`)
+	return sdk.Value(`{"x-flowrun-expected":true,` + strings.TrimPrefix(typed, "{"))
 }
 
 // timestampLayouts are the forms of ISO 8601 that are read; one without an

@@ -42,7 +42,7 @@ func (s *Service) readAuth() {
 			s.Auth = append(s.Auth, found)
 		}
 	}
-	if len(schemes.Members()) == 0 {
+	if schemes == nil {
 		s.Auth = []scheme{{Scheme: recipe.Scheme{Kind: recipe.Bearer}, Doc: "Access token; the document does not say what the service takes"}}
 	}
 }

@@ -1,7 +1,6 @@
 package openapi
 
 import (
-	"net/http"
 	"slices"
 	"strings"
 
@@ -118,19 +117,7 @@ func (s *Service) ConfigSchema() sdk.Value {
 
 // checkConfig refuses what no header can carry, and half of a credential.
 func checkConfig(config Config) []sdk.Problem {
-	var problems []sdk.Problem
-	for name, value := range config.Headers {
-		at := sdk.Pointer("headers", name)
-		switch {
-		case !sdk.IsHeaderName(name):
-			problems = append(problems, sdk.Problemf(at, "is no name of a header"))
-		case slices.Contains(unsent, http.CanonicalHeaderKey(name)) && !strings.EqualFold(name, "authorization") && !strings.EqualFold(name, "accept"):
-			problems = append(problems, sdk.Problemf(at, "is a header that the HTTP client sets"))
-		case !sdk.IsHeaderValue(value):
-			problems = append(problems, sdk.Problemf(at, "its value can't be sent: it has a line break or another control character"))
-		}
-	}
-	slices.SortFunc(problems, func(a, b sdk.Problem) int { return strings.Compare(a.Pointer, b.Pointer) })
+	problems := recipe.CheckHeaders(config.Headers)
 	if config.ClientID == "" && config.ClientSecret != "" {
 		problems = append(problems, sdk.Problemf("/client_id", "is missing beside client_secret"))
 	}

@@ -14,11 +14,12 @@ import (
 // OpenAPI document that it stands for.
 
 // descriptionWords are the words at the top of a description.
-var descriptionWords = []string{"api", "title", "version", "base_url", "auth", "envelope", "paging", "limits", "types", "actions"}
+var descriptionWords = []string{"api", "title", "version", "base_url", "auth", "envelope", "paging", "limits", "check", "timeout", "faults", "types", "actions"}
 
 // actionWords are the words of an action besides its method.
 var actionWords = []string{
 	"doc", "deprecated", "path", "query", "headers", "body", "form", "parts", "answer", "effect", "key_header", "limits", "timeout", "paging", "envelope", "faults",
+	"own", "fixed", "as", "refuse", "fill", "join", "only", "examples",
 }
 
 // expand writes a description as an OpenAPI document.
@@ -65,8 +66,10 @@ func expand(root *tree.Node) (*tree.Node, error) {
 		}
 	}
 	out = out.With("components", components.JSON())
-	if limits := root.Get("limits"); limits != nil {
-		out = out.With("x-flowrun-limits", limits.JSON())
+	for _, word := range []string{"limits", "check"} {
+		if said := root.Get(word); said != nil {
+			out = out.With("x-flowrun-"+word, said.JSON())
+		}
 	}
 	return tree.Parse(out.JSON())
 }
@@ -146,7 +149,7 @@ func (x expansion) operation(root *tree.Node, action tree.Member, path, place st
 	n := action.Value
 	out := tree.Object{{Name: "operationId", Value: tree.Text(action.Name)}, {Name: "x-flowrun-name", Value: tree.Text(action.Name)}}
 	if doc := n.Get("doc").Text(); doc != "" {
-		out = out.With("summary", tree.Text(doc))
+		out = out.With("x-flowrun-doc", tree.Text(doc))
 	}
 	if n.Get("deprecated").True() {
 		out = out.With("deprecated", sdk.Value("true"))
@@ -176,19 +179,25 @@ func (x expansion) operation(root *tree.Node, action tree.Member, path, place st
 		responses = responses.With("2XX", tree.Object{{Name: "description", Value: sdk.Value(`"done"`)}, {Name: "content", Value: content}}.JSON())
 	}
 	out = out.With("responses", responses.JSON())
-	for _, word := range []string{"effect", "key_header", "limits", "timeout", "paging", "envelope", "faults"} {
+	for _, word := range []string{"effect", "key_header", "limits", "timeout", "paging", "envelope", "join", "only"} {
 		value := n.Get(word)
-		if value == nil && (word == "paging" || word == "envelope") {
+		if value == nil && (word == "timeout" || word == "paging" || word == "envelope") {
 			value = root.Get(word)
 		}
-		if value == nil {
-			continue
+		if value != nil {
+			out = out.With("x-flowrun-"+strings.ReplaceAll(word, "_", "-"), sdk.Value(value.JSON()))
 		}
-		text := sdk.Value(value.JSON())
-		if word == "faults" && value.IsObject() {
-			text = faultsOf(value)
+	}
+	for _, listed := range []struct {
+		word string
+		all  []sdk.Value
+	}{
+		{"faults", append(named(n.Get("faults"), faultOf), named(root.Get("faults"), faultOf)...)},
+		{"refuse", refusals(n.Get("refuse"))}, {"fill", named(n.Get("fill"), fillOf)}, {"examples", named(n.Get("examples"), exampleOf)},
+	} {
+		if len(listed.all) > 0 {
+			out = out.With("x-flowrun-"+listed.word, tree.List(listed.all))
 		}
-		out = out.With("x-flowrun-"+strings.ReplaceAll(word, "_", "-"), text)
 	}
 	return out, nil
 }
@@ -210,21 +219,4 @@ func wrapped(root, n *tree.Node) *tree.Node {
 		}
 	}
 	return answer
-}
-
-// faultsOf writes `404: no such contact` as a list.
-func faultsOf(n *tree.Node) sdk.Value {
-	var all []sdk.Value
-	for _, member := range n.Members() {
-		fault := tree.Object{{Name: "status", Value: sdk.Value(member.Name)}}
-		if member.Value.IsText() {
-			fault = fault.With("doc", member.Value.JSON())
-		} else {
-			for _, word := range member.Value.Members() {
-				fault = fault.With(word.Name, word.Value.JSON())
-			}
-		}
-		all = append(all, fault.JSON())
-	}
-	return tree.List(all)
 }

@@ -18,7 +18,8 @@ var typeWords = map[string]string{
 
 // schema writes a type of a description as a schema: a word, the name of a type, words
 // with | between them, [type] for a list, an object of fields, or `schema:` with a JSON
-// Schema. `optional` before a word lets it be left out or null.
+// Schema. `optional` before a word lets it be left out or null; behind `; ` stands what it
+// is.
 func (x expansion) schema(n *tree.Node, place string) (sdk.Value, error) {
 	switch {
 	case n.IsText():
@@ -35,7 +36,7 @@ func (x expansion) schema(n *tree.Node, place string) (sdk.Value, error) {
 		return tree.Object{{Name: "type", Value: sdk.Value(`"array"`)}, {Name: "items", Value: inner}}.JSON(), nil
 	case !n.IsObject():
 		return nil, fmt.Errorf("%s: a type is due, such as text, integer, [text] or an object of fields", place)
-	case len(n.Members()) == 1 && n.Get("schema").IsObject():
+	case isWritten(n):
 		return n.Get("schema").JSON(), nil
 	}
 	properties, required := tree.Object{}, []string{}
@@ -56,16 +57,51 @@ func (x expansion) schema(n *tree.Node, place string) (sdk.Value, error) {
 	return out.JSON(), nil
 }
 
+// isWritten reports whether a type is a JSON Schema: `schema:`, with `optional: true`
+// beside it or not.
+func isWritten(n *tree.Node) bool {
+	return n.Get("schema").IsObject() && !slices.ContainsFunc(n.Members(), func(m tree.Member) bool {
+		return m.Name != "schema" && (m.Name != "optional" || !m.Value.IsBool())
+	})
+}
+
 // optional reports whether a type says that a value may be left out.
 func optional(n *tree.Node) bool {
+	if n.IsObject() {
+		return isWritten(n) && n.Get("optional").True()
+	}
 	return strings.HasPrefix(strings.TrimSpace(n.Text()), optionalWord)
 }
 
 const optionalWord = "optional "
 
 func (x expansion) word(word, place string) (sdk.Value, error) {
+	word, doc, _ := strings.Cut(word, "; ")
 	plain, may := strings.CutPrefix(strings.TrimSpace(word), optionalWord)
-	plain = strings.TrimSpace(plain)
+	schema, err := x.plain(strings.TrimSpace(plain), place)
+	if err != nil {
+		return nil, err
+	}
+	if may {
+		schema = orNothing(schema)
+	}
+	if object, ok := tree.ReadObject(schema); ok && doc != "" {
+		schema = object.With("description", tree.Text(strings.TrimSpace(doc))).JSON()
+	}
+	return schema, nil
+}
+
+// orNothing lets a schema take null.
+func orNothing(schema sdk.Value) sdk.Value {
+	object, _ := tree.ReadObject(schema)
+	if kind := object.Get("type"); kind != nil && object.Get("enum") == nil && tree.Of(kind).IsText() {
+		return object.With("type", tree.List([]sdk.Value{kind, sdk.Value(`"null"`)})).JSON()
+	}
+	return tree.Object{{Name: "anyOf", Value: tree.List([]sdk.Value{schema, sdk.Value(`{"type":"null"}`)})}}.JSON()
+}
+
+// plain writes what a word names.
+func (x expansion) plain(plain, place string) (sdk.Value, error) {
 	var schema sdk.Value
 	switch {
 	case typeWords[plain] != "":
@@ -98,9 +134,6 @@ func (x expansion) word(word, place string) (sdk.Value, error) {
 		}
 		return nil, fmt.Errorf("%s: there is no type `%s`: there are %s", place, sdk.Shown(plain, 40), strings.Join(known, ", "))
 	}
-	if may {
-		return tree.Object{{Name: "anyOf", Value: tree.List([]sdk.Value{schema, sdk.Value(`{"type":"null"}`)})}}.JSON(), nil
-	}
 	return schema, nil
 }
 
@@ -116,6 +149,9 @@ func (x expansion) parameters(n *tree.Node, path, place string) ([]sdk.Value, er
 		p := tree.Object{{Name: "name", Value: tree.Text(name)}, {Name: "in", Value: tree.Text(in)}, {Name: "schema", Value: schema}}
 		if in == "path" || !optional(kind) {
 			p = p.With("required", sdk.Value("true"))
+		}
+		if form := n.Get("as").Get(name); form != nil {
+			p = p.With("x-flowrun-as", form.JSON())
 		}
 		all = append(all, p.JSON())
 		return nil
@@ -142,6 +178,28 @@ func (x expansion) parameters(n *tree.Node, path, place string) ([]sdk.Value, er
 			}
 		}
 	}
+	for _, member := range n.Get("fixed").Members() {
+		all = append(all, tree.Object{
+			{Name: "name", Value: tree.Text(member.Name)}, {Name: "in", Value: sdk.Value(`"query"`)}, {Name: "x-flowrun-fixed", Value: member.Value.JSON()},
+		}.JSON())
+	}
+	own, err := x.own(n.Get("own"), place)
+	return append(all, own...), err
+}
+
+// own writes the inputs of an action that are not sent.
+func (x expansion) own(n *tree.Node, place string) ([]sdk.Value, error) {
+	var all []sdk.Value
+	for _, member := range n.Members() {
+		schema, err := x.schema(member.Value, child(place, "own", member.Name))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, tree.Object{
+			{Name: "name", Value: tree.Text(member.Name)}, {Name: "in", Value: sdk.Value(`"query"`)}, {Name: "x-flowrun-own", Value: sdk.Value("true")},
+			{Name: "schema", Value: schema},
+		}.JSON())
+	}
 	return all, nil
 }
 
@@ -159,7 +217,10 @@ func (x expansion) content(n *tree.Node, media, place string) (content sdk.Value
 // header.
 func (x expansion) security(n *tree.Node) (tree.Object, error) {
 	schemes := tree.Object{}
-	if n == nil || n.IsNull() || n.Text() == "none" {
+	if n == nil || n.IsNull() {
+		return nil, nil // it does not say
+	}
+	if n.Text() == "none" {
 		return schemes, nil
 	}
 	choices := []*tree.Node{n}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/plugins/internal/naming"
+	"github.com/flowrun/flowrun/plugins/internal/recipe"
 	"github.com/flowrun/flowrun/sdk"
 )
 
@@ -28,6 +29,16 @@ func readExtension(text sdk.Value) (Extension, error) {
 	} {
 		if said.value != "" && !slices.Contains(said.known, said.value) {
 			return Extension{}, fmt.Errorf("%s %q is not known", word, sdk.Shown(said.value, 40))
+		}
+	}
+	for _, rule := range e.Faults {
+		if rule.Status == 0 && rule.Code == "" {
+			return Extension{}, fmt.Errorf("a fault has neither a status nor a code")
+		}
+	}
+	for _, rule := range e.Refuse {
+		if err := recipe.Refusal(rule).Check(); err != nil {
+			return Extension{}, fmt.Errorf("refuse: %w", err)
 		}
 	}
 	if e.Paging != nil && !slices.Contains([]string{"link", "cursor", "number", "offset", "none"}, e.Paging.Next) {

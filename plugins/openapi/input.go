@@ -2,7 +2,7 @@ package openapi
 
 import (
 	"cmp"
-	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -81,9 +81,6 @@ func (s *schemas) parameters(o *Operation) []parameter {
 	})
 }
 
-// unsent are headers that the connection or the HTTP client sets.
-var unsent = []string{"Accept", "Authorization", "Content-Type", "Content-Length", "Host", "Connection", "Transfer-Encoding", "Cookie", "Te", "Trailer", "Upgrade"}
-
 // sendable reports whether a parameter can be sent.
 func (s *schemas) sendable(p parameter) bool {
 	switch {
@@ -92,7 +89,7 @@ func (s *schemas) sendable(p parameter) bool {
 	case p.name == "" || !slices.Contains(places, p.in):
 		s.notes.add(p.place, "the parameter is left out: it has no name, or no place that is known")
 		return false
-	case p.in == recipe.InHeader && slices.Contains(unsent, http.CanonicalHeaderKey(p.name)):
+	case p.in == recipe.InHeader && recipe.IsSetByClient(p.name):
 		return false
 	case p.in == recipe.InHeader && !sdk.IsHeaderName(p.name):
 		s.notes.add(p.place, "the parameter is left out: %q is no name of a header", sdk.Shown(p.name, 60))
@@ -122,8 +119,12 @@ func templates(path string) []string {
 
 // parameter makes one parameter an input.
 func (s *schemas) parameter(in *inputs, p parameter) {
+	if fixed := p.node.Get("x-flowrun-fixed"); fixed != nil {
+		in.recipe.Params = append(in.recipe.Params, recipe.Param{Name: p.name, In: p.in, Fixed: fixed.JSON()})
+		return
+	}
 	name := in.free(p)
-	param := recipe.Param{Input: name, Name: p.name, In: p.in, Style: p.node.Get("style").Text(), Segments: p.node.Get("x-multi-segment").True()}
+	param := recipe.Param{Input: name, Name: p.name, In: p.in, Style: p.node.Get("style").Text(), Segments: p.node.Get("x-multi-segment").True(), As: p.node.Get("x-flowrun-as").Text()}
 	schema, place := p.node.Get("schema"), child(p.place, "schema")
 	for _, content := range p.node.Get("content").Members() {
 		schema, place = content.Value.Get("schema"), child(p.place, "content", content.Name, "schema")
@@ -136,7 +137,10 @@ func (s *schemas) parameter(in *inputs, p parameter) {
 	if said := p.node.Get("explode"); said.IsBool() {
 		param.Explode = said.True()
 	}
+	s.own = p.node.Get("x-flowrun-own").True()
 	written := s.of(schema, place)
+	own := s.own
+	s.own = false
 	if p.node == nil {
 		written = tree.Object{{Name: "type", Value: sdk.Value(`"string"`)}}
 	}
@@ -153,11 +157,19 @@ func (s *schemas) parameter(in *inputs, p parameter) {
 	if p.node.Get("required").True() || p.in == recipe.InPath {
 		in.required = append(in.required, name)
 	}
+	if own {
+		return
+	}
 	in.recipe.Params = append(in.recipe.Params, param)
 }
 
-// notEmpty refuses an empty text, which no path can carry.
+// notEmpty refuses an empty text, which no path can carry, where the pattern does not.
 func notEmpty(schema tree.Object) tree.Object {
+	if pattern := tree.Of(orEmpty(schema.Get("pattern"))); pattern.IsText() {
+		if read, err := regexp.Compile(pattern.Text()); err == nil && !read.MatchString("") {
+			return schema
+		}
+	}
 	if string(schema.Get("type")) == `"string"` && schema.Get("minLength") == nil && schema.Get("enum") == nil {
 		return schema.With("minLength", sdk.Value("1"))
 	}

@@ -10,11 +10,16 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/plugins/openapi/tree"
-	"github.com/flowrun/flowrun/sdk"
 )
 
-// readLimits takes the limits of the document (x-flowrun-limits) and of the settings.
+// readLimits takes the limits of the document (x-flowrun-limits) and of the settings, and
+// the check of the document where they have none.
 func (s *Service) readLimits(root *tree.Node) error {
+	if said := root.Get("x-flowrun-check"); said != nil && s.settings.Check == nil {
+		if err := said.Decode(&s.settings.Check); err != nil {
+			return fmt.Errorf("check: %w", err)
+		}
+	}
 	s.limits = map[string]Limit{}
 	if said := root.Get("x-flowrun-limits"); said != nil {
 		if err := said.Decode(&s.limits); err != nil {
@@ -34,22 +39,6 @@ func (s *Service) limitsOf(o *Operation) []string {
 		return o.Limits
 	}
 	return s.limitNames()
-}
-
-// part declares a limit.
-func (l Limit) part(name string) (sdk.Part, error) {
-	window := durationOf(l.Per)
-	if l.Requests == 0 && l.Concurrent == 0 || l.Requests > 0 && window <= 0 {
-		return nil, fmt.Errorf("a limit has requests with per, or concurrent")
-	}
-	var options []sdk.LimitOption
-	if l.Fixed {
-		options = append(options, sdk.FixedWindow())
-	}
-	if l.Concurrent > 0 {
-		options = append(options, sdk.MaxConcurrent(l.Concurrent))
-	}
-	return sdk.Limit(name, l.Requests, window, append(options, sdk.Scope("base_url"))...), nil
 }
 
 var durationPart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\d+)(ms|s|m|h|d)`) })

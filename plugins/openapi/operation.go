@@ -25,6 +25,7 @@ type Operation struct {
 
 	node, item *tree.Node // the operation, and the path item that it stands in
 	place      string     // of the operation
+	order      int        // of the operation in the document
 }
 
 // methods are those of operations that become actions.
@@ -122,6 +123,8 @@ func (d *document) operation(list []*Operation, path string, member tree.Member,
 		}
 	}
 	o.Extension = d.extension(node, at)
+	o.Doc = cmp.Or(sdk.Shown(o.Extension.Doc, maxDoc), o.Doc)
+	o.order = len(list)
 	return append(list, o)
 }
 

@@ -200,8 +200,10 @@ func (d *document) fields(n *tree.Node, place string, depth int) []tree.Member {
 func (d *document) faults(o *Operation) []Fault {
 	var all []Fault
 	for _, f := range o.Faults {
-		code := codeOf(f)
-		all = append(all, Fault{Status: f.Status, Code: code, Reason: f.Reason, Doc: cmp.Or(f.Doc, "The service says "+statusText(f.Status)+".")})
+		all = append(all, Fault{
+			Status: f.Status, Code: codeOf(f), Reason: f.Reason, Input: f.Input, Doc: cmp.Or(f.Doc, usualDoc(f)),
+			general: f.Status == 0 || f.Status == http.StatusInternalServerError,
+		})
 	}
 	for _, r := range d.responses(o) {
 		status := statusOf(r.status)

@@ -164,5 +164,9 @@ func recipePage(rule *PagingRule) *recipe.Page {
 	if rule.From != nil {
 		page.From = *rule.From
 	}
+	page.End, page.Wrap, page.ListInput = rule.End, rule.Wrap, rule.List
+	if page.Wrap != "" {
+		page.Items = "" // the service's own list is found in each page
+	}
 	return page
 }

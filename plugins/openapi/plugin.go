@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/flowrun/flowrun/plugins/internal/recipe"
 	"github.com/flowrun/flowrun/sdk"
@@ -32,9 +33,10 @@ func New() *sdk.Plugin { return NewWith(Options{}) }
 
 // NewWith returns the plugin with what its program passes in.
 func NewWith(o Options) *sdk.Plugin {
+	known := &recipes{}
 	return sdk.New("openapi", Version, "Any HTTP service by its OpenAPI document, or by a description of it: each operation is an action.",
 		sdk.Described[Settings, Config]{
-			Describe: o.describe, Execute: execute,
+			Describe: o.describe, Execute: known.execute, Validate: known.validate,
 			ValidateConfig: func(_ []byte, config Config) []sdk.Problem { return checkConfig(config) },
 		},
 		sdk.CheckConnection(checkConnection),
@@ -92,8 +94,7 @@ type connectionRecipe struct {
 func (s *Service) manifest() (sdk.Manifest, error) {
 	m := sdk.Manifest{Doc: s.Doc, Config: s.ConfigSchema()}
 	for _, name := range s.limitNames() {
-		limit := s.limits[name]
-		part, err := limit.part(name)
+		part, err := s.limits[name].of(name).Part()
 		if err != nil {
 			return m, sdk.Invalid(child("/limits", name), "%v", err)
 		}
@@ -115,7 +116,7 @@ func (s *Service) manifest() (sdk.Manifest, error) {
 		m.Warnings = append(m.Warnings, sdk.Warningf("/document", "%s", note))
 	}
 	for _, o := range s.Operations {
-		m.Actions = append(m.Actions, s.entry(o))
+		m.Actions = append(m.Actions, s.head(o).Entry())
 	}
 	m.Action = s.body
 	return m, nil
@@ -136,57 +137,51 @@ func (s *Service) checkAction(pattern string) (*Action, error) {
 	return nil, sdk.Invalid(problem.Pointer, "%s", problem.Summary).WithHint("%s", problem.Detail)
 }
 
-// entry is an operation as lists show it.
-func (s *Service) entry(o *Operation) sdk.Entry {
-	effects := map[string]sdk.Effect{
-		effectRead: sdk.EffectRead, effectIdempotent: sdk.EffectIdempotent, effectKeyed: sdk.EffectKeyed, effectOnce: sdk.EffectOnce,
-	}
-	entry := sdk.Entry{Name: o.Name, Doc: o.Doc, Effect: effects[o.EffectWord()]}
-	if limits := s.limitsOf(o); len(limits) > 0 {
-		entry.Options = append(entry.Options, sdk.Limits(limits...))
-	}
-	if timeout := durationOf(o.Timeout); timeout > 0 {
-		entry.Options = append(entry.Options, sdk.Timeout(timeout))
-	}
-	if o.Deprecated != "" {
-		entry.Options = append(entry.Options, sdk.Deprecated(o.Deprecated))
-	}
-	if pages := s.document.paging(o); pages != nil {
-		entry.Options = append(entry.Options, sdk.Paged(pages.Input, pages.Items, ""))
-		switch {
-		case pages.Named == "-":
-			entry.Options = append(entry.Options, sdk.ItemsMayRepeat())
-		case pages.Named != "":
-			entry.Options = append(entry.Options, sdk.ItemsNamedBy(pages.Named))
-		}
-	}
-	return entry
-}
-
 // body is the rest of an action.
 func (s *Service) body(name string) (sdk.ActionBody, error) {
 	a, err := s.Action(name)
 	if err != nil {
 		return sdk.ActionBody{}, err
 	}
-	text, err := a.Recipe.Encode()
+	whole, err := s.compiled(a)
 	if err != nil {
-		return sdk.ActionBody{}, fmt.Errorf("encode the recipe of %s: %w", name, err)
+		return sdk.ActionBody{}, err
 	}
-	body := sdk.ActionBody{Input: a.Input, Output: a.Output, Recipe: text}
-	for _, f := range a.Faults {
-		body.Options = append(body.Options, sdk.Fault(f.Code, f.Reason, f.Doc))
+	return sdk.ActionBody{Input: whole.Input, Output: whole.Output, Recipe: whole.Recipe, Options: whole.Options()}, nil
+}
+
+// recipes keeps those that a process has read: it serves the actions of one description.
+// Safe for concurrent use.
+type recipes struct{ known sync.Map }
+
+// of reads a recipe, once.
+func (k *recipes) of(text []byte) (*recipe.Recipe, error) {
+	if known, ok := k.known.Load(string(text)); ok {
+		return known.(*recipe.Recipe), nil
 	}
-	return body, nil
+	r, err := recipe.Decode(text)
+	if err == nil {
+		k.known.Store(string(text), r)
+	}
+	return r, err
 }
 
 // execute makes one call by the recipe of its action.
-func execute(c *sdk.Call[Config], text []byte, input sdk.Value) (sdk.Value, error) {
-	r, err := recipe.Decode(text)
+func (k *recipes) execute(c *sdk.Call[Config], text []byte, input sdk.Value) (sdk.Value, error) {
+	r, err := k.of(text)
 	if err != nil {
 		return nil, err
 	}
 	return recipe.Do(c, r, with(c), input)
+}
+
+// validate refuses what the recipe refuses.
+func (k *recipes) validate(text []byte, input sdk.Value, unknown []string) ([]sdk.Problem, sdk.Value) {
+	r, err := k.of(text)
+	if err != nil {
+		return []sdk.Problem{sdk.Problemf("", "%v", err)}, nil
+	}
+	return r.Refused(input, unknown), nil
 }
 
 func with(c *sdk.Call[Config]) recipe.With {

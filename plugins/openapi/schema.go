@@ -23,8 +23,9 @@ const (
 type schemas struct {
 	*document
 	way   way
-	deep  int // references that lie deeper in each other stand for any value
-	level int // of the schema that is being written
+	deep  int  // references that lie deeper in each other stand for any value
+	level int  // of the schema that is being written
+	own   bool // it is of an input that is not sent: its default is ours
 
 	names map[string]string // in $defs, by place
 	taken map[string]bool
@@ -81,6 +82,9 @@ func (s *schemas) of(n *tree.Node, place string) tree.Object {
 	if s.secret(n) {
 		out = out.With("writeOnly", sdk.Value("true"))
 	}
+	if fallback := n.Get("default"); s.own && fallback != nil {
+		out = out.With("default", fallback.JSON())
+	}
 	if example := n.Get("example"); example != nil && !example.IsObject() && !example.IsList() {
 		out = out.With("examples", sdk.Value("["+string(example.JSON())+"]"))
 	}
@@ -99,7 +103,7 @@ func (s *schemas) secret(n *tree.Node) bool {
 // service that puts it in, so that a change of a record does not set what was not named.
 func (s *schemas) docOf(n *tree.Node) string {
 	doc := shortDoc(cmp.Or(n.Get("description").Text(), n.Get("title").Text()))
-	if fallback := n.Get("default"); s.way == toService && fallback != nil && !fallback.IsNull() {
+	if fallback := n.Get("default"); s.way == toService && !s.own && fallback != nil && !fallback.IsNull() {
 		said := "Default: " + sdk.Shown(string(fallback.JSON()), 100)
 		if doc == "" {
 			return said

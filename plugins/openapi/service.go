@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -156,6 +157,7 @@ func (s *Service) applyRules(all, taken []*Operation) []sdk.Problem {
 		}
 		for _, o := range hit {
 			o.Extension = o.over(rule.Extension)
+			o.Doc = cmp.Or(sdk.Shown(o.Extension.Doc, maxDoc), o.Doc)
 			if rule.Name != "" {
 				o.Name = rule.Name
 			}
@@ -219,8 +221,15 @@ func (s *Service) Action(name string) (*Action, error) {
 	if a.Pages != nil {
 		a.Recipe.Page = recipePage(a.Pages)
 	}
+	for _, rule := range o.Refuse {
+		a.Recipe.Refuse = append(a.Recipe.Refuse, recipe.Refusal(rule))
+	}
+	for _, rule := range o.Fill {
+		a.Recipe.Fill = append(a.Recipe.Fill, recipe.Fill(rule))
+	}
+	a.Recipe.Join, a.Recipe.Only = o.Join, o.Only
 	all := s.document.faults(o)
-	a.Faults, a.Recipe.Faults = declared(all), recipeFaults(all)
+	a.Faults, a.Recipe.Faults = declared(all), recipeFaults(all, o.Envelope)
 	return a, nil
 }
 

@@ -49,13 +49,43 @@ type Rule struct {
 // settings, by the words x-flowrun-NAME of the operation, and in a description.
 type Extension struct {
 	Name      string      `json:"name,omitempty" pattern:"^[a-z][a-z0-9_]{0,62}$" doc:"Name of the action"`
+	Doc       string      `json:"doc,omitempty" doc:"What the action does, in a sentence or two"`
 	Effect    string      `json:"effect,omitempty" enum:"read,idempotent,keyed,once" doc:"What a second call would do"`
 	KeyHeader string      `json:"key_header,omitempty" doc:"Header that carries the idempotency key; Idempotency-Key by default"`
 	Limits    []string    `json:"limits,omitempty" doc:"Limits that each call counts in; all of the settings when it is absent"`
 	Timeout   string      `json:"timeout,omitempty" format:"duration" doc:"How long a call may take"`
 	Paging    *PagingRule `json:"paging,omitempty" doc:"How pages follow each other"`
 	Envelope  *Envelope   `json:"envelope,omitempty" doc:"Object that the service wraps its answers in"`
-	Faults    []FaultRule `json:"faults,omitempty" doc:"What statuses mean"`
+	Faults    []FaultRule `json:"faults,omitempty" doc:"What failures mean"`
+
+	Refuse   []RefuseRule  `json:"refuse,omitempty" doc:"Texts of inputs that are refused before anything is sent"`
+	Fill     []FillRule    `json:"fill,omitempty" doc:"Members of the answer that the service leaves null where others have an empty list or object"`
+	Join     []string      `json:"join,omitempty" doc:"Members of the answer that are objects of texts, each of which may come as a list: they are joined with commas"`
+	Only     []string      `json:"only,omitempty" doc:"Members of the answer that are the output; all when it is absent"`
+	Examples []ExampleRule `json:"examples,omitempty" doc:"Inputs with what they may give; both must fit their schemas"`
+}
+
+// RefuseRule refuses a text of an input in words that help.
+type RefuseRule struct {
+	Input string `json:"input" min:"1" doc:"The input"`
+	If    string `json:"if,omitempty" doc:"Regular expression that is found in what is refused"`
+	Not   string `json:"not,omitempty" enum:"address" doc:"Refuses what is none: an IP address"`
+	Say   string `json:"say" min:"1" doc:"What is wrong: {match} is what was found, {length} how many characters that has" example:"must not be {match}"`
+	Hint  string `json:"hint,omitempty" doc:"What to do, with the same words"`
+}
+
+// FillRule is a member of the answer that stands for null.
+type FillRule struct {
+	Member string    `json:"member" min:"1" doc:"Name of the member"`
+	Value  sdk.Value `json:"value" doc:"What stands there in place of null"`
+	Absent bool      `json:"absent,omitempty" doc:"Also where the answer has no such member"`
+}
+
+// ExampleRule is an input with what it may give.
+type ExampleRule struct {
+	Name   string    `json:"name" min:"1" doc:"What it shows"`
+	Input  sdk.Value `json:"input" doc:"The inputs"`
+	Output sdk.Value `json:"output,omitempty" doc:"What they may give"`
 }
 
 // PagingRule says how pages follow each other.
@@ -69,6 +99,9 @@ type PagingRule struct {
 	Size  string `json:"size,omitempty" doc:"Input with how many items a page has"`
 	Full  int64  `json:"full,omitempty" min:"1" doc:"How many items a page has where the input does not say"`
 	From  *int64 `json:"from,omitempty" min:"0" doc:"Number of the first page; 1 by default"`
+	End   int    `json:"end,omitempty" min:"400" max:"599" doc:"Status that says of a later page that there is none"`
+	Wrap  string `json:"wrap,omitempty" doc:"Makes the output an object of items, next_cursor and, under this name, the page: the only list of a page is its items"`
+	List  string `json:"list_input,omitempty" doc:"With wrap: input that may name the list of the items"`
 	Named string `json:"named_by,omitempty" doc:"Field that tells items apart, such as id; - = the same item may come again"`
 }
 
@@ -81,12 +114,14 @@ type Envelope struct {
 	Data    string    `json:"data,omitempty" doc:"The output"`
 	Message string    `json:"message,omitempty" doc:"The service's text in a failure"`
 	Reason  string    `json:"reason,omitempty" doc:"The service's word in a failure"`
+	Filled  bool      `json:"filled,omitempty" doc:"The output of a success is never null"`
 }
 
-// FaultRule says what a status means.
+// FaultRule says what a failure means: by its status, or by its code alone.
 type FaultRule struct {
-	Status int    `json:"status" min:"400" max:"599" doc:"HTTP status"`
-	Code   string `json:"code,omitempty" enum:"invalid,unauthorized,auth_required,forbidden,not_found,conflict,rate_limited,quota_exhausted,unavailable,timeout,unsupported,expired" doc:"What it is; by the status when it is absent"`
+	Status int    `json:"status,omitempty" min:"400" max:"599" doc:"HTTP status; any with the code when it is absent"`
+	Code   string `json:"code,omitempty" enum:"invalid,unauthorized,auth_required,forbidden,not_found,conflict,rate_limited,quota_exhausted,unavailable,timeout,unsupported,expired,unexpected_response,internal" doc:"What it is; by the status when it is absent"`
+	Input  string `json:"input,omitempty" doc:"Input that it is about"`
 	Reason string `json:"reason,omitempty" doc:"Word that tells it from others"`
 	Doc    string `json:"doc,omitempty" doc:"When it happens"`
 }
@@ -95,6 +130,9 @@ type FaultRule struct {
 func (e Extension) over(more Extension) Extension {
 	if more.Name != "" {
 		e.Name = more.Name
+	}
+	if more.Doc != "" {
+		e.Doc = more.Doc
 	}
 	if more.Effect != "" {
 		e.Effect, e.KeyHeader = more.Effect, more.KeyHeader
@@ -115,6 +153,21 @@ func (e Extension) over(more Extension) Extension {
 	}
 	if more.Faults != nil {
 		e.Faults = more.Faults
+	}
+	if more.Refuse != nil {
+		e.Refuse = more.Refuse
+	}
+	if more.Fill != nil {
+		e.Fill = more.Fill
+	}
+	if more.Join != nil {
+		e.Join = more.Join
+	}
+	if more.Only != nil {
+		e.Only = more.Only
+	}
+	if more.Examples != nil {
+		e.Examples = more.Examples
 	}
 	return e
 }

@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"encoding/json"
+	"errors"
 	"net/url"
 	"strconv"
 	"strings"
@@ -27,7 +28,11 @@ func (r *Recipe) atPage(c Call, with With, fields sdk.Members) (changed sdk.Memb
 	case r.Page.Kind == NextCursor:
 		return fields.With(r.Page.Input, sdk.Text(cursor)), "", nil
 	}
-	if number, err := strconv.ParseInt(cursor, 10, 64); err != nil || number < 0 {
+	first := int64(0)
+	if r.Page.Kind == NextNumber {
+		first = r.Page.From
+	}
+	if number, err := strconv.ParseInt(cursor, 10, 64); err != nil || number < first {
 		return nil, "", sdk.Invalid(sdk.Pointer(r.Page.Input), "the cursor %q is no number of a page", sdk.Shown(cursor, 64))
 	}
 	return fields.With(r.Page.Input, sdk.Value(cursor)), "", nil
@@ -63,10 +68,15 @@ func (r *Recipe) hasParam(input string) bool {
 	return false
 }
 
-// next tells the engine where the next page is. A page without items is the last.
-func (p *Page) next(c Call, r *Recipe, response *sdk.Response, body, input sdk.Value) error {
+// next tells the engine where the next page is, and gives the page as the output of a
+// recipe that wraps pages. A page without items is the last.
+func (p *Page) next(c Call, r *Recipe, response *sdk.Response, body, input sdk.Value) (sdk.Value, error) {
 	shape := sdk.PageShape{Part: r.data(body), List: p.Items}
 	fields, _ := sdk.ReadMembers(input)
+	if p.ListInput != "" {
+		shape.ListInput = sdk.Pointer(p.ListInput)
+		shape.List = text(orNull(fields.Get(p.ListInput)))
+	}
 	switch p.Kind {
 	case NextLink:
 		if p.Next == "" {
@@ -75,20 +85,58 @@ func (p *Page) next(c Call, r *Recipe, response *sdk.Response, body, input sdk.V
 	case NextNumber:
 		at, err := p.number(c, fields)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		shape.Next = sdk.ByNumber{At: at, From: p.From, Size: p.size(fields)}
 	}
 	page, err := c.ReadPage(response, shape)
-	if err != nil || shape.Next != nil {
-		return err
+	if uncertain, ok := errors.AsType[*sdk.UncertainListError](err); ok && p.Wrap != "" && shape.List == "" && !c.AllPages() {
+		// the page alone is worth something: what it looks like is not documented
+		c.Log().Warn("items stays empty: " + uncertain.Error())
+		return p.wrapped(sdk.Value("null"), nil, shape.Part), nil
 	}
-	cursor, err := p.cursor(c, response, body, page.Items, fields)
-	if err != nil || cursor == "" {
-		return err
+	if err != nil {
+		return nil, err
 	}
-	c.Next(cursor)
-	return nil
+	next := page.NextCursor
+	if shape.Next == nil {
+		cursor, err := p.cursor(c, response, body, page.Items, fields)
+		if err != nil {
+			return nil, err
+		}
+		if cursor != "" {
+			c.Next(cursor)
+			next = &cursor
+		}
+	}
+	return p.wrapped(sdk.JSON(page.Items), next, page.Page), nil
+}
+
+// wrapped is a page as an output of its own; nil where the output is what the service
+// gives.
+func (p *Page) wrapped(items sdk.Value, next *string, page sdk.Value) sdk.Value {
+	if p.Wrap == "" {
+		return nil
+	}
+	return sdk.Members{{Name: "items", Value: items}, {Name: "next_cursor", Value: sdk.JSON(next)}, {Name: p.Wrap, Value: page}}.JSON()
+}
+
+// isPast reports whether a failure says that there is no page behind a full one.
+func (p *Page) isPast(c Call, err error) bool {
+	failure, ok := errors.AsType[*sdk.Error](err)
+	return ok && p.End != 0 && c.PageCursor() != "" && failure.Code == sdk.CodeOfStatus(p.End)
+}
+
+// none is a page behind the last one: an empty list, in the shape of the output.
+func (p *Page) none() sdk.Value {
+	empty := sdk.Value("[]")
+	switch {
+	case p.Wrap != "":
+		return p.wrapped(empty, nil, sdk.Value("null"))
+	case p.Items != "":
+		return sdk.Members{{Name: p.Items, Value: empty}}.JSON()
+	}
+	return empty
 }
 
 // cursor is where the next page begins, "" for none.

@@ -27,6 +27,11 @@ type Recipe struct {
 	Envelope *Envelope `json:"envelope,omitempty"`
 	Faults   []Fault   `json:"faults,omitempty"`
 	Page     *Page     `json:"page,omitempty"` // nil = the action has no pages
+
+	Refuse []Refusal `json:"refuse,omitempty"` // what is refused before anything is sent
+	Fill   []Fill    `json:"fill,omitempty"`   // members of the output that the service leaves out
+	Join   []string  `json:"join,omitempty"`   // members of the output that are objects of texts, each of which may come as a list
+	Only   []string  `json:"only,omitempty"`   // members of the answer that are the output; none = all
 }
 
 // Base is another root than base_url that an operation has.
@@ -55,7 +60,16 @@ type Param struct {
 	Segments bool            `json:"segments,omitempty"` // a slash in it parts segments of the path
 	JSON     bool            `json:"json,omitempty"`     // sent as a JSON text
 	Fixed    json.RawMessage `json:"fixed,omitempty"`    // sent where the input has none
+	As       string          `json:"as,omitempty"`       // form that a text is sent in: AsUpper, AsLower, AsAddress or AsHost; "" = as it is
 }
+
+// The forms in which a text is sent.
+const (
+	AsUpper   = "upper"   // in capitals
+	AsLower   = "lower"   // in small letters
+	AsAddress = "address" // an IP address as it is written canonically
+	AsHost    = "host"    // a domain name without a dot behind it
+)
 
 // The forms of a body.
 const (
@@ -99,11 +113,20 @@ type Answer struct {
 	Kind   string `json:"kind"`   // AnswerJSON, AnswerText, AnswerBytes, AnswerNone or AnswerAny
 }
 
-// Fault is what a failure of a status means.
+// Fault is what a failure means: by its status, or by its code alone.
 type Fault struct {
-	Status int      `json:"status"`
+	Status int      `json:"status,omitempty"` // 0 = any that has the code
 	Code   sdk.Code `json:"code"`
 	Reason string   `json:"reason,omitempty"` // "" = the service's own word
+	Input  string   `json:"input,omitempty"`  // member of the input that it is about
+}
+
+// Fill is a member of the output that a service leaves null where others have an empty
+// list or object.
+type Fill struct {
+	Member string          `json:"member"`
+	Value  json.RawMessage `json:"value"`            // in the place of null
+	Absent bool            `json:"absent,omitempty"` // where there is none, too
 }
 
 // Envelope is the object that a service wraps its answers in. The texts are JSON
@@ -116,6 +139,7 @@ type Envelope struct {
 	Data    string          `json:"data,omitempty"`    // the output; "" = the whole answer
 	Message string          `json:"message,omitempty"` // the service's text in a failure
 	Reason  string          `json:"reason,omitempty"`  // the service's word in a failure
+	Filled  bool            `json:"filled,omitempty"`  // Data of a success is never null
 }
 
 // How the next page is found.
@@ -138,6 +162,13 @@ type Page struct {
 	Size  string `json:"size,omitempty"`  // member of the input with how many items a page has
 	Full  int64  `json:"full,omitempty"`  // how many it has where the input does not say; 0 = not known
 	From  int64  `json:"from,omitempty"`  // number of the first page
+
+	ListInput string `json:"list_input,omitempty"` // member of the input that may name the list of the items
+	End       int    `json:"end,omitempty"`        // status that says of a later page that there is none
+	// Wrap makes the output an object of items, next_cursor and the page itself under this
+	// name, for services that don't say what their pages look like: the only list of a page
+	// is its items. "" = the output is what the service gives.
+	Wrap string `json:"wrap,omitempty"`
 }
 
 // Encode returns the form of the recipe that Decode reads.
@@ -155,6 +186,7 @@ func Decode(text []byte) (*Recipe, error) {
 // Call is a call of an action: what *sdk.Call has, whatever the plugin's config is.
 type Call interface {
 	HTTP() *sdk.HTTPClient
+	Log() *sdk.Log
 	ConnectionName() string
 	PageCursor() string
 	Next(cursor string)
@@ -170,23 +202,41 @@ type With struct {
 	Headers     map[string]string // of the connection, sent with every request
 }
 
+// Reply is what came of a request that succeeded.
+type Reply struct {
+	Output   sdk.Value
+	Response *sdk.Response // for errors about it; nil = the last page was read before
+}
+
 // Do makes one request by the recipe and returns the output. Its error is an *sdk.Error.
 func Do(c Call, r *Recipe, with With, input sdk.Value) (sdk.Value, error) {
+	reply, err := Ask(c, r, with, input)
+	return reply.Output, err
+}
+
+// Ask is Do with the response beside the output.
+func Ask(c Call, r *Recipe, with With, input sdk.Value) (Reply, error) {
 	request, err := r.request(c, with, input)
 	if err != nil {
-		return nil, sdk.NotSent(err)
+		return Reply{}, sdk.NotSent(err)
 	}
 	client, err := r.client(c, with, request)
 	if err != nil {
-		return nil, sdk.NotSent(err)
+		return Reply{}, sdk.NotSent(err)
 	}
 	request.Classify = r.classify
 	response, err := client.Do(request)
-	if err != nil {
-		if r.Page != nil {
+	if err != nil && r.Page != nil {
+		if r.Page.isPast(c, err) {
+			return Reply{Output: r.Page.none()}, nil
+		}
+		if r.Page.Kind == NextLink || r.Page.Kind == NextCursor { // a number does not expire
 			err = c.CursorRefused(err)
 		}
-		return nil, err
 	}
-	return r.output(c, response, input)
+	if err != nil {
+		return Reply{}, err
+	}
+	output, err := r.output(c, response, input)
+	return Reply{Output: output, Response: response}, err
 }

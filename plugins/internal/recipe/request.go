@@ -23,7 +23,7 @@ func (r *Recipe) request(c Call, with With, input sdk.Value) (*sdk.Request, erro
 	path := r.Path
 	for _, p := range r.Params {
 		value := fields.Get(p.Input)
-		if value == nil {
+		if p.Input == "" || value == nil {
 			value = p.Fixed
 		}
 		if sdk.IsNull(value) {
@@ -31,6 +31,9 @@ func (r *Recipe) request(c Call, with With, input sdk.Value) (*sdk.Request, erro
 				return nil, sdk.Invalid(sdk.Pointer(p.Input), "`%s` is required: it is a part of the path", p.Input)
 			}
 			continue
+		}
+		if value, err = p.as(value); err != nil {
+			return nil, at(sdk.Pointer(p.Input), err)
 		}
 		if p.In == InPath {
 			segment, err := p.segment(value)

@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"encoding/json"
+	"net/netip"
 	"strings"
 
 	"github.com/flowrun/flowrun/sdk"
@@ -12,11 +13,40 @@ type pair struct{ name, text string }
 
 // text writes a value as it stands in a URL: texts without quotes, the rest as JSON.
 func text(value sdk.Value) string {
-	var s string
-	if json.Unmarshal(value, &s) == nil && !sdk.IsNull(value) {
+	if s, isText := textOf(value); isText {
 		return s
 	}
 	return strings.TrimSpace(string(value))
+}
+
+// textOf is a value that is a text, and false for another.
+func textOf(value sdk.Value) (string, bool) {
+	var s string
+	isText := json.Unmarshal(value, &s) == nil && !sdk.IsNull(value)
+	return s, isText
+}
+
+// as is a value in the form that it is sent in.
+func (p Param) as(value sdk.Value) (sdk.Value, error) {
+	said, isText := textOf(value)
+	if p.As == "" || !isText {
+		return value, nil
+	}
+	switch p.As {
+	case AsUpper:
+		said = strings.ToUpper(said)
+	case AsLower:
+		said = strings.ToLower(said)
+	case AsHost:
+		said = strings.TrimSuffix(said, ".")
+	case AsAddress:
+		address, err := netip.ParseAddr(said)
+		if err != nil {
+			return nil, sdk.Invalid("", "must be an IPv4 or IPv6 address")
+		}
+		said = address.String()
+	}
+	return sdk.Text(said), nil
 }
 
 // list returns the elements of a list, and false for another value.
