@@ -77,6 +77,7 @@ func ProductRules() Rules { //nolint:funlen // a table
 			"plugins/content":   {"sdk"},
 			"plugins/files":     {"plugins/content", "sdk"},
 			"plugins/exec":      {"plugins/content", "plugins/internal/process", "sdk"},
+			"plugins/http":      {"plugins/content", "sdk"},
 			"plugins/mcp":       {"plugins/content", "plugins/internal/*", "sdk"},
 			"plugins/*/*sim":    {"internal/simkit"},
 			// services with a description are called by recipes

@@ -44,6 +44,12 @@ type Options struct {
 	Answer    *sdk.Schema // of the JSON document, or of one row of CSV; nil = any, and texts
 	Columns   []string    // of CSV; nil = its first row names them
 	Delimiter rune        // of CSV; 0 = a comma
+	Comment   rune        // of CSV: lines that begin with it are none; 0 = there are no comments
+
+	// Lenient reads CSV as answers of services are: columns that Answer excludes and empty
+	// cells of those that need not be there are left out, Answer is held to it as
+	// sdk.Schema.CheckAnswer does, problems repeat no cell. Nothing at all is a problem.
+	Lenient bool
 }
 
 // Problem is why bytes are not what they should be.
@@ -75,7 +81,7 @@ func Read(raw []byte, o Options) (sdk.Value, error) {
 	case JSON:
 		return readJSON(text, o.Answer)
 	case CSV:
-		return readCSV(text, o)
+		return ReadTable(text, o)
 	}
 	return sdk.Text(text), nil
 }

@@ -61,6 +61,32 @@ func TestCellsBecomeWhatTheirColumnSays(t *testing.T) {
 	}
 }
 
+// A table of a service is read leniently: what need not be there may be empty, what is not
+// asked for is left out, and no cell stands in a message.
+func TestTablesOfServices(t *testing.T) {
+	answer := schemaOf(t, `{"type":"object","required":["i"],"additionalProperties":false,"properties":{"i":{"type":"integer"},"n":{"type":"number"},"s":{"type":["string","integer"]}}}`)
+	for _, lenient := range []bool{true, false} {
+		o := content.Options{Format: content.CSV, Answer: answer, Comment: '#', Lenient: lenient}
+		got, err := content.ReadTable("# today\ni,n,s\n1,.5,x\n#2\n+03,1.,007\n", o)
+		if want := `[{"i":1,"n":0.5,"s":"x"},{"i":3,"n":1,"s":7}]`; err != nil || string(got) != want {
+			t.Errorf("got %s, %v, want %s", got, err, want)
+		}
+		for text, want := range map[string]string{"i,n\n1,\n": `[{"i":1}]`, "i,more\n1,2\n": `[{"i":1}]`} {
+			got, err := content.ReadTable(text, o)
+			if lenient && (err != nil || string(got) != want) || !lenient && err == nil {
+				t.Errorf("lenient %v: %q is %s, %v", lenient, text, got, err)
+			}
+		}
+		_, err = content.ReadTable("i\nvery-secret\n", o)
+		if err == nil || strings.Contains(err.Error(), "very-secret") == lenient || !strings.Contains(err.Error(), "line 2, column `i`: must be an integer") {
+			t.Errorf("lenient %v: %v", lenient, err)
+		}
+		if got, err := content.ReadTable("", o); (err == nil) == lenient {
+			t.Errorf("lenient %v: nothing is %s, %v", lenient, got, err)
+		}
+	}
+}
+
 func TestNarrowedSchemasKeepTheirReferences(t *testing.T) {
 	answer := sdk.Value(`{"$ref":"#/$defs/a","$defs":{"a":{"type":"object","properties":{"next":{"$ref":"#"},"x":{"const":{"$ref":"#/kept"}}}}}}`)
 	got := string(content.Narrowed(content.JSON, answer, "/properties/json"))
@@ -91,7 +117,7 @@ func FuzzRead(f *testing.F) {
 	answer := schemaOf(f, `{"type":"object","properties":{"a":{"type":["integer","null"]},"b":{"type":"number"}}}`)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		for _, o := range []content.Options{
-			{Format: content.Text}, {Format: content.Lines}, {Format: content.JSON}, {Format: content.CSV}, {Format: content.CSV, Answer: answer}, {Format: content.Bytes},
+			{Format: content.Text}, {Format: content.Lines}, {Format: content.JSON}, {Format: content.CSV}, {Format: content.CSV, Answer: answer}, {Format: content.CSV, Answer: answer, Lenient: true}, {Format: content.Bytes},
 		} {
 			value, err := content.Read(raw, o)
 			if err != nil {

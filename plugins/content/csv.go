@@ -3,14 +3,11 @@ package content
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/flowrun/flowrun/sdk"
 )
@@ -18,32 +15,24 @@ import (
 // maxColumns bounds the columns of a table.
 const maxColumns = 10_000
 
-// wholeGrammar and numberGrammar are what a cell must look like to be a number: as JSON
-// writes it, with a plus in front besides.
-var (
-	wholeGrammar  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[+-]?[0-9]{1,400}$`) })
-	numberGrammar = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[+-]?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,3})?$`)
-	})
-)
-
 // table reads rows of CSV into objects.
 type table struct {
+	Options
 	columns []string
-	answer  *sdk.Schema
-	types   []*sdk.Schema // of each column; nil = text
 }
 
-// readCSV makes a list of objects of a text. A row that has more or fewer cells than
-// there are columns is a problem; a blank line is none.
-func readCSV(text string, o Options) (sdk.Value, error) {
+// ReadTable makes a list of objects of a text that is CSV: Read for a text that is decoded
+// already. A row that has more or fewer cells than there are columns is a problem; a blank
+// line is none. The error is a *Problem.
+func ReadTable(text string, o Options) (sdk.Value, error) {
 	reader := csv.NewReader(strings.NewReader(text))
 	reader.FieldsPerRecord = -1
 	reader.ReuseRecord = true
+	reader.Comment = o.Comment
 	if o.Delimiter != 0 {
 		reader.Comma = o.Delimiter
 	}
-	t := &table{columns: o.Columns, answer: o.Answer}
+	t := &table{Options: o, columns: slices.Clone(o.Columns)}
 	if t.columns != nil {
 		if err := t.begin(); err != nil {
 			return nil, err
@@ -58,7 +47,7 @@ func readCSV(text string, o Options) (sdk.Value, error) {
 			break
 		}
 		if err != nil {
-			return nil, problemf("it is no CSV: %v", err)
+			return nil, syntaxProblem(err)
 		}
 		if t.columns == nil {
 			t.columns = slices.Clone(record)
@@ -77,8 +66,24 @@ func readCSV(text string, o Options) (sdk.Value, error) {
 		}
 		out.Write(row)
 	}
+	if t.columns == nil && o.Lenient {
+		return nil, problemf("it is empty where a line with the names of its columns is due")
+	}
 	out.WriteByte(']')
 	return out.Bytes(), nil
+}
+
+// syntaxProblem says what is wrong with the form of a CSV, with line and column.
+func syntaxProblem(err error) error {
+	parse, is := errors.AsType[*csv.ParseError](err)
+	if !is {
+		return problemf("it is no CSV: %v", err)
+	}
+	what := map[error]string{csv.ErrBareQuote: "a quote stands in the middle of a cell", csv.ErrQuote: "a quote is not closed, or something stands behind one"}[parse.Err]
+	if what == "" {
+		what = parse.Err.Error()
+	}
+	return problemf("it is no CSV: line %d, sign %d: %s", parse.Line, parse.Column, what)
 }
 
 // begin looks at the columns, once they are known.
@@ -98,19 +103,20 @@ func (t *table) begin() error {
 		}
 		seen[name] = true
 	}
-	t.types = make([]*sdk.Schema, len(t.columns))
-	if t.answer == nil {
+	if t.Answer == nil {
 		return nil
 	}
-	for i, name := range t.columns {
-		if t.types[i] = t.answer.Property(name); t.types[i] == nil && t.answer.Closed() {
-			return &Problem{Message: fmt.Sprintf("there is a column `%s`, which `answer` does not have", sdk.Shown(name, 100)),
-				Hint: "add it to `answer`, or take `additionalProperties: false` out"}
+	for _, name := range t.columns {
+		if t.Answer.Property(name) == nil && t.Answer.Closed() && !t.Lenient {
+			return &Problem{
+				Message: fmt.Sprintf("there is a column `%s`, which `answer` does not have", sdk.Shown(name, 100)),
+				Hint:    "add it to `answer`, or take `additionalProperties: false` out",
+			}
 		}
 	}
-	for _, name := range t.answer.Names() {
-		if t.answer.Required(name) && !seen[name] {
-			return problemf("there is no column `%s`; there are %s", name, sdk.Shown(strings.Join(t.columns, ", "), 300))
+	for _, name := range t.Answer.Names() {
+		if t.Answer.Required(name) && !seen[name] {
+			return problemf("there is no column `%s`; there are %s", sdk.Shown(name, 100), sdk.Shown(strings.Join(t.columns, ", "), 300))
 		}
 	}
 	return nil
@@ -121,142 +127,29 @@ func (t *table) row(cells []string, number, line int) (sdk.Value, error) {
 	if len(cells) != len(t.columns) {
 		return nil, &Problem{Pointer: sdk.Pointer(number), Message: fmt.Sprintf("line %d has %d cells, and there are %d columns", line, len(cells), len(t.columns))}
 	}
-	members := make(sdk.Members, len(cells))
+	members := make(sdk.Members, 0, len(cells))
 	for i, cell := range cells {
-		value, wrong := typed(cell, t.types[i])
+		name := t.columns[i]
+		value, wrong := t.cell(name, cell)
 		if wrong != "" {
-			return nil, &Problem{
-				Pointer: sdk.Pointer(number, t.columns[i]),
-				Message: fmt.Sprintf("line %d, column `%s`: %s", line, sdk.Shown(t.columns[i], 100), wrong),
-			}
+			return nil, &Problem{Pointer: sdk.Pointer(number, name), Message: fmt.Sprintf("line %d, column `%s`: %s", line, sdk.Shown(name, 100), wrong)}
 		}
-		members[i] = sdk.Member{Name: t.columns[i], Value: value}
+		if value != nil {
+			members = append(members, sdk.Member{Name: name, Value: value})
+		}
 	}
 	row := members.JSON()
-	if t.answer == nil {
+	if t.Answer == nil {
 		return row, nil
 	}
-	for _, p := range t.answer.Check(row) {
+	problems := t.Answer.CheckAnswer
+	if !t.Lenient {
+		problems = func(row sdk.Value) []sdk.Problem { return t.Answer.Check(row) }
+	}
+	for _, p := range problems(row) {
 		if !p.Warning {
 			return nil, &Problem{Pointer: sdk.Pointer(number) + p.Pointer, Message: fmt.Sprintf("line %d: %s%s", line, at(p.Pointer), p.Summary), Hint: p.Detail}
 		}
 	}
 	return row, nil
-}
-
-// typed makes a value of a cell, by the type of its column: null of an empty one where
-// null may be, a number or a boolean where the text is one, else text.
-func typed(cell string, t *sdk.Schema) (value sdk.Value, wrong string) {
-	if t == nil {
-		return sdk.Text(cell), ""
-	}
-	trimmed := strings.TrimSpace(cell)
-	switch {
-	case trimmed == "" && t.Takes("null"):
-		return sdk.Value("null"), ""
-	case t.Takes("integer") && !t.Takes("string") && wholeGrammar().MatchString(trimmed),
-		t.Takes("number") && !t.Takes("string") && numberGrammar().MatchString(trimmed):
-		return number(trimmed), ""
-	case t.Takes("boolean") && !t.Takes("string") && (strings.EqualFold(trimmed, "true") || strings.EqualFold(trimmed, "false")):
-		return sdk.Value(strings.ToLower(trimmed)), ""
-	case t.Takes("string"):
-		return sdk.Text(cell), ""
-	case trimmed == "":
-		return nil, "is empty, and must be " + wanted(t)
-	}
-	return nil, fmt.Sprintf("must be %s, is %q", wanted(t), sdk.Shown(cell, 60))
-}
-
-// wanted names what a column takes, for people.
-func wanted(t *sdk.Schema) string {
-	var words []string
-	for _, w := range []struct{ jsonType, word string }{{"number", "a number"}, {"integer", "an integer"}, {"boolean", "true or false"}, {"array", "a list"}, {"object", "an object"}} {
-		if t.Takes(w.jsonType) && (w.jsonType != "integer" || !t.Takes("number")) {
-			words = append(words, w.word)
-		}
-	}
-	return strings.Join(words, " or ")
-}
-
-// number writes a number as JSON does: without a plus and without zeros in front.
-func number(text string) sdk.Value {
-	sign := ""
-	if text[0] == '-' {
-		sign = "-"
-	}
-	text = strings.TrimLeft(text, "+-")
-	for len(text) > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9' {
-		text = text[1:]
-	}
-	return sdk.Value(sign + text)
-}
-
-// writeCSV writes a list of objects, with the names of the columns in the first row:
-// those of Options, else those of the objects in the order in which they come.
-func writeCSV(value sdk.Value, o Options) ([]byte, error) {
-	var items []json.RawMessage
-	if sdk.IsNull(value) || json.Unmarshal(value, &items) != nil {
-		return nil, problemf("must be a list of objects, one a row")
-	}
-	rows := make([]sdk.Members, len(items))
-	columns := slices.Clone(o.Columns)
-	seen := map[string]bool{}
-	for i, item := range items {
-		members, ok := sdk.ReadMembers(item)
-		if !ok {
-			return nil, &Problem{Pointer: sdk.Pointer(i), Message: "must be an object: it is a row"}
-		}
-		rows[i] = members
-		for _, m := range members {
-			if o.Columns == nil && !seen[m.Name] {
-				columns = append(columns, m.Name)
-				seen[m.Name] = true
-			}
-		}
-	}
-	var out bytes.Buffer
-	writer := csv.NewWriter(&out)
-	if o.Delimiter != 0 {
-		writer.Comma = o.Delimiter
-	}
-	if len(columns) > 0 {
-		_ = writer.Write(columns) // into memory
-	}
-	for i, row := range rows {
-		cells := make([]string, len(columns))
-		for j, name := range columns {
-			cell, ok := cellOf(row.Get(name))
-			if !ok {
-				return nil, &Problem{Pointer: sdk.Pointer(i, name), Message: "a cell is text, a number, true, false or null", Hint: "write lists and objects as JSON: `format: json`"}
-			}
-			cells[j] = cell
-		}
-		if len(cells) == 1 && cells[0] == "" { // a blank line would be no row
-			writer.Flush()
-			out.WriteString("\"\"\n")
-			continue
-		}
-		_ = writer.Write(cells)
-	}
-	writer.Flush()
-	if err := writer.Error(); err != nil {
-		return nil, problemf("can't be written as CSV: %v", err)
-	}
-	return out.Bytes(), nil
-}
-
-// cellOf is the text of a scalar; null and what is absent are empty.
-func cellOf(value sdk.Value) (string, bool) {
-	value = bytes.TrimSpace(value)
-	switch {
-	case sdk.IsNull(value):
-		return "", true
-	case value[0] == '"':
-		var text string
-		err := json.Unmarshal(value, &text)
-		return text, err == nil
-	case value[0] == '{' || value[0] == '[':
-		return "", false
-	}
-	return string(value), true
 }

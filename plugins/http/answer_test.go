@@ -69,8 +69,8 @@ func TestAnswersThatCantBeRead(t *testing.T) {
 		"none of the choices":         {"application/json", `{"a":1}`, in{"answer": in{"properties": in{"a": in{"anyOf": []any{in{"type": "string"}, in{"type": "null"}}}}}}, "/body/a is a number that fits none of 2 choices", sdk.AppliedFully},
 		"through a reference":         {"application/json", `[{"b":[true]}]`, in{"answer": in{"type": "array", "items": in{"$ref": "#/$defs/x"}, "$defs": in{"x": in{"properties": in{"b": in{"items": in{"type": "string"}}}}}}}, "/body/0/b/0 must be text", sdk.AppliedFully},
 		"too large":                   {"text/plain", strings.Repeat("a", 100), in{"max_body": 99}, "larger than 99 bytes", sdk.AppliedUnknown},
-		"a table with a longer row":   {"text/csv", "a,b\n1,2,3\n", in{"as": "csv"}, "row at line 2: it has 3 cells where 2 are due", sdk.AppliedFully},
-		"a table with a wrong number": {"text/csv", "a,b\n1,2\n3,x\n", in{"as": "csv", "answer": in{"properties": in{"b": in{"type": "integer"}}}}, "row at line 3: column \"b\" is text where an integer is due", sdk.AppliedFully},
+		"a table with a longer row":   {"text/csv", "a,b\n1,2,3\n", in{"as": "csv"}, "line 2 has 3 cells, and there are 2 columns", sdk.AppliedFully},
+		"a table with a wrong number": {"text/csv", "a,b\n1,2\n3,x\n", in{"as": "csv", "answer": in{"properties": in{"b": in{"type": "integer"}}}}, "line 3, column `b`: must be an integer, is text", sdk.AppliedFully},
 	} {
 		s.answer = says(200, c.contentType, c.body)
 		input := in{"path": "/a"}

@@ -52,19 +52,19 @@ func TestRowsAreTyped(t *testing.T) {
 func TestRowsThatAreWrong(t *testing.T) {
 	for name, c := range map[string]struct{ content, want string }{
 		"empty":                 {"", "it is empty"},
-		"no column":             {"name\nx\n", `there is no column "id"; it has name`},
-		"two of a name":         {"id,id\n1,2\n", `two columns have the name "id"`},
+		"no column":             {"name\nx\n", "there is no column `id`; there are name"},
+		"two of a name":         {"id,id\n1,2\n", "two columns have the name `id`"},
 		"a column without name": {"id,\n1,2\n", "column 2 has no name"},
-		"a short row":           {"id,name\n1\n", "row at line 2: it has 1 cells where 2 are due"},
-		"an empty integer":      {"id\n\"\"\n", `row at line 2: column "id" is empty where an integer is due`},
-		"a fraction":            {"id\n1.5\n", `row at line 2: column "id" is text where an integer is due`},
-		"no boolean":            {"id,ok\n1,yes\n", `row at line 2: column "ok" is text where true or false is due`},
-		"no number":             {"id,price\n1,\"1,5\"\n", `row at line 2: column "price" is text where a number is due`},
-		"hexadecimal":           {"id\n0x10\n", `column "id" is text`},
-		"not a number":          {"id,price\n1,NaN\n", `column "price" is text`},
+		"a short row":           {"id,name\n1\n", "line 2 has 1 cells, and there are 2 columns"},
+		"an empty integer":      {"id\n\"\"\n", "line 2, column `id`: is empty, and must be an integer"},
+		"a fraction":            {"id\n1.5\n", "line 2, column `id`: must be an integer, is text"},
+		"no boolean":            {"id,ok\n1,yes\n", "line 2, column `ok`: must be true or false, is text"},
+		"no number":             {"id,price\n1,\"1,5\"\n", "line 2, column `price`: must be a number, is text"},
+		"hexadecimal":           {"id\n0x10\n", "column `id`: must be an integer, is text"},
+		"not a number":          {"id,price\n1,NaN\n", "column `price`: must be a number, is text"},
 		"a lost quote":          {"id,name\n1,\"a\n", "a quote is not closed"},
 		"a quote inside":        {"id,name\n1,a\"b\n", "line 2, sign 4: a quote stands in the middle"},
-		"behind many lines":     {"id,name\n1,\"a\nb\nc\"\nx,y\n", `row at line 5: column "id"`},
+		"behind many lines":     {"id,name\n1,\"a\nb\nc\"\nx,y\n", "line 5, column `id`"},
 	} {
 		if got, err := readTable(c.content, nil, readShape(sdk.Value(rowSchema))); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %s and %v, want %q", name, got, err, c.want)
