@@ -3,7 +3,6 @@ package sdk
 import (
 	"crypto/tls"
 	"fmt"
-	"reflect"
 )
 
 // ClientCertificate are the settings of a service that asks clients for a certificate:
@@ -15,19 +14,8 @@ type ClientCertificate struct {
 
 // clientCertificate finds the embedded settings of a config, a pointer to a struct.
 func clientCertificate(config any) ClientCertificate {
-	v := reflect.ValueOf(config)
-	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
-		return ClientCertificate{}
-	}
-	for i := range v.Elem().NumField() {
-		if field := v.Elem().Type().Field(i); !field.Anonymous || !field.IsExported() {
-			continue
-		}
-		if own, is := v.Elem().Field(i).Interface().(ClientCertificate); is {
-			return own
-		}
-	}
-	return ClientCertificate{}
+	own, _ := embeddedSettings[ClientCertificate](config)
+	return own
 }
 
 func (own ClientCertificate) check() []Problem {

@@ -76,6 +76,8 @@ func (p *Plugin) openConnection(name, hash string, raw, wire []byte) (*connectio
 	problems = append(problems, wrong...)
 	own := clientCertificate(config)
 	problems = append(problems, own.check()...)
+	networks, _ := embeddedSettings[NetworkSettings](config)
+	problems = append(problems, networks.check()...)
 	if firstError(problems) != nil {
 		return nil, problems
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
-	"reflect"
 	"slices"
 	"strings"
 )
@@ -54,27 +53,9 @@ func (e *ReachError) hint() string {
 	return "list it in `hosts` of the connection if requests may go there"
 }
 
-// reachSettings finds the embedded ReachSettings of a config, a pointer to a struct.
-func reachSettings(config any) (ReachSettings, bool) {
-	v := reflect.ValueOf(config)
-	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
-		return ReachSettings{}, false
-	}
-	for i := range v.Elem().NumField() {
-		field := v.Elem().Type().Field(i)
-		if !field.Anonymous || !field.IsExported() {
-			continue
-		}
-		if settings, is := v.Elem().Field(i).Interface().(ReachSettings); is {
-			return settings, true
-		}
-	}
-	return ReachSettings{}, false
-}
-
 // newReach reads the settings of a config that has them; nil for one that has not.
 func newReach(config any, baseURL string) (*reach, []Problem) {
-	settings, has := reachSettings(config)
+	settings, has := embeddedSettings[ReachSettings](config)
 	if !has {
 		return nil, nil
 	}
@@ -93,14 +74,8 @@ func newReach(config any, baseURL string) (*reach, []Problem) {
 		}
 		r.hosts = append(r.hosts, rule)
 	}
-	for i, text := range settings.Networks {
-		network, err := netip.ParsePrefix(text)
-		if err != nil {
-			problems = append(problems, Problemf(Pointer("networks", i), "is no network").WithDetail("write it as CIDR, such as 10.20.0.0/16 or fd00::/8"))
-			continue
-		}
-		r.networks = append(r.networks, plainPrefix(network))
-	}
+	networks, wrong := networksOf(settings.Networks)
+	r.networks, problems = networks, append(problems, wrong...)
 	return r, problems
 }
 

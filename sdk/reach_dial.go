@@ -4,10 +4,8 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"sync"
-	"syscall"
 )
 
 // bound makes a transport connect only to addresses that the settings allow. They are
@@ -36,16 +34,7 @@ func (r *reach) bound(transport *http.Transport, dialer *net.Dialer) {
 			return nil, err
 		}
 		bounded := *dialer
-		bounded.ControlContext = func(_ context.Context, _, resolved string, _ syscall.RawConn) error {
-			at, err := netip.ParseAddrPort(resolved)
-			if err != nil {
-				return err
-			}
-			if refused := r.checkAddress(plain(cut(host, 128)), at.Addr()); refused != nil {
-				return refused
-			}
-			return nil
-		}
+		bounded.ControlContext = r.control(host)
 		return bounded.DialContext(ctx, network, address)
 	}
 }

@@ -78,7 +78,7 @@ func (r pluginReference) missing(page string) (lacks []string) {
 func TestIssue15_TheReferencesOfServicesAreMadeOfTheirDescriptions(t *testing.T) {
 	t.Parallel()
 	binary, dir := buildBinary(t), t.TempDir()
-	for _, name := range []string{"analytics", "auth", "dictionary", "exec", "files", "http", "netinfo", "tasks"} {
+	for _, name := range []string{"analytics", "auth", "dictionary", "exec", "files", "http", "mail", "netinfo", "tasks"} {
 		page, code := flowrunIn(t, binary, dir, "plugins", "docs", name)
 		if code != 0 {
 			t.Fatalf("plugins docs %s exits with %d:\n%s", name, code, page)

@@ -218,7 +218,8 @@ func soleImporters() map[string][]string {
 		"github.com/prometheus/client_golang": {"engine/telemetry"},
 		"go.opentelemetry.io":                 {"engine/telemetry"},
 		"github.com/go-logr/logr":             {"engine/telemetry"},
-		"github.com/yuin/goldmark":            {"internal/web/markdown"},
+		"github.com/yuin/goldmark":            {"internal/web/markdown", "plugins/mail"},
+		"github.com/wneessen/go-mail":         {"plugins/mail"},
 	}
 }
 

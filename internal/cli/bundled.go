@@ -15,6 +15,7 @@ import (
 	"github.com/flowrun/flowrun/plugins/exec"
 	"github.com/flowrun/flowrun/plugins/files"
 	"github.com/flowrun/flowrun/plugins/http"
+	"github.com/flowrun/flowrun/plugins/mail"
 	"github.com/flowrun/flowrun/plugins/mcp"
 	"github.com/flowrun/flowrun/plugins/netinfo"
 	"github.com/flowrun/flowrun/plugins/openapi"
@@ -31,6 +32,7 @@ func bundled() map[string]func() *sdk.Plugin {
 		"exec":       exec.New,
 		"files":      files.New,
 		"http":       http.New,
+		"mail":       mail.New,
 		"mcp":        newMCP,
 		"netinfo":    netinfo.New,
 		"openapi":    newOpenAPI,

@@ -41,6 +41,7 @@ func (a *app) runSandbox() (err error) {
 		return fmt.Errorf("print the sandbox's flowrun.yaml: %w", err)
 	}
 	a.note("%s", running.Line())
+	a.note("mail is kept and not delivered: %s", running.Mail())
 	if options.ApproveAfter == 0 {
 		a.note("a device login waits for you: open its page, or `%s`", running.ApproveCommand())
 	}

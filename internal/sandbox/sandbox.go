@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/plugins/auth/authsim"
+	"github.com/flowrun/flowrun/plugins/mail/mailsim"
 )
 
 // Rate is the rate limit of every simulator and of the connections to them: the
@@ -75,6 +76,7 @@ type Sandbox struct {
 	services  []Service
 	servers   []*http.Server
 	externals []*external
+	mail      *mailsim.Sim // takes mail beside its page
 	approve   string // command that approves a login
 	folder    string // holds the certificate of the sandbox's own authority; removed at the end
 }
@@ -100,6 +102,9 @@ func Start(o Options) (*Sandbox, error) {
 		if err := s.start(simulator, identity); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
+	}
+	if err := s.startMail(o); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	id, err := newID(o.Random)
 	if err != nil {
@@ -206,6 +211,9 @@ func (s *Sandbox) Close() error {
 			errs = append(errs, server.Close())
 		}
 		cancel()
+	}
+	if s.mail != nil {
+		s.mail.Close()
 	}
 	if s.folder != "" {
 		errs = append(errs, os.RemoveAll(s.folder))
