@@ -87,32 +87,8 @@ func TestHttpUnderKill(t *testing.T) {
 				body = ""
 			}
 			write(t, dir, "pay.yaml", "flowrun: v1\nname: pay\nsteps:\n  - id: pay\n    uses: http."+c.action+"\n    with:\n      path: /orders\n"+body)
-			run := exec.Command(binary, "run", "pay.yaml", "-o", "json")
-			run.Dir, run.Env = dir, append(run.Environ(), "XDG_STATE_HOME="+dir)
-			var output strings.Builder
-			run.Stdout = &output
-			if err := run.Start(); err != nil {
-				t.Fatal(err)
-			}
-			select {
-			case <-h.arrived:
-			case <-time.After(2 * time.Minute): // a machine that does nothing else is sooner
-				t.Fatal("no request arrives")
-			}
-			if c.kill {
-				if err := run.Process.Kill(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			close(h.goOn)
-			_ = run.Wait() // killed: its error is expected
-			if c.kill {
-				list, _ := flowrunIn(t, binary, dir, "runs", "list", "--limit", "1", "-o", "json")
-				resumed, _ := flowrunIn(t, binary, dir, "runs", "resume", firstID(list), "-o", "json")
-				output.Reset()
-				output.WriteString(resumed)
-			}
-			judgeKilled(t, h, output.String(), c.status, c.requests)
+			output := runUnderKill(t, binary, dir, "pay.yaml", h.arrived, h.goOn, c.kill)
+			judgeKilled(t, h, output, c.status, c.requests)
 			for _, sent := range h.requests() {
 				parts := strings.Split(sent, " ")
 				if key := parts[len(parts)-1]; (key != "") != (c.action == "post_keyed") || parts[len(parts)-2] != "" {
@@ -121,6 +97,38 @@ func TestHttpUnderKill(t *testing.T) {
 			}
 		})
 	}
+}
+
+// runUnderKill runs a workflow, waits until a service has got something of it, kills engine
+// and plugins where it shall, lets the service go on, and resumes. It returns what the last
+// command prints.
+func runUnderKill(t *testing.T, binary, dir, workflow string, arrived <-chan struct{}, goOn chan<- struct{}, kill bool) string {
+	t.Helper()
+	run := exec.Command(binary, "run", workflow, "-o", "json")
+	run.Dir, run.Env = dir, append(run.Environ(), "XDG_STATE_HOME="+dir)
+	var output strings.Builder
+	run.Stdout = &output
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-arrived:
+	case <-time.After(2 * time.Minute): // a machine that does nothing else is sooner
+		t.Fatal("nothing arrives")
+	}
+	if kill {
+		if err := run.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(goOn)
+	_ = run.Wait() // killed: its error is expected
+	if !kill {
+		return output.String()
+	}
+	list, _ := flowrunIn(t, binary, dir, "runs", "list", "--limit", "1", "-o", "json")
+	resumed, _ := flowrunIn(t, binary, dir, "runs", "resume", firstID(list), "-o", "json")
+	return resumed
 }
 
 // judgeKilled holds the end of a run against what is due; all requests are the same, with

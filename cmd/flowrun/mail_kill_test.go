@@ -9,12 +9,10 @@ import (
 	"net"
 	"net/mail"
 	"net/textproto"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // mailHeld is a server that takes mail. It keeps back its first answer to a command until it
@@ -134,30 +132,7 @@ func TestMailUnderKill(t *testing.T) {
 			port := strconv.Itoa(h.Addr().(*net.TCPAddr).Port)
 			write(t, dir, "flowrun.yaml", "connections:\n  mail: {plugin: mail, config: {host: 127.0.0.1, port: "+port+", security: none, private: true, from: a@example.com}}\n")
 			write(t, dir, "tell.yaml", "flowrun: v1\nname: tell\nsteps:\n  - {id: tell, uses: mail.send, with: {to: [ann@example.com], subject: Done, markdown: '**done**'}}\noutputs: {id: \"${{ steps.tell.outputs.message_id }}\"}\n")
-			run := exec.Command(binary, "run", "tell.yaml", "-o", "json")
-			run.Dir, run.Env = dir, append(run.Environ(), "XDG_STATE_HOME="+dir)
-			var output strings.Builder
-			run.Stdout = &output
-			if err := run.Start(); err != nil {
-				t.Fatal(err)
-			}
-			select {
-			case <-h.arrived:
-			case <-time.After(2 * time.Minute): // a machine that does nothing else is sooner
-				t.Fatal("no message arrives")
-			}
-			if c.kill {
-				if err := run.Process.Kill(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			close(h.goOn)
-			_ = run.Wait() // killed: its error is expected
-			text := output.String()
-			if c.kill {
-				list, _ := flowrunIn(t, binary, dir, "runs", "list", "--limit", "1", "-o", "json")
-				text, _ = flowrunIn(t, binary, dir, "runs", "resume", firstID(list), "-o", "json")
-			}
+			text := runUnderKill(t, binary, dir, "tell.yaml", h.arrived, h.goOn, c.kill)
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			if !strings.Contains(text, `"status":"succeeded"`) || len(h.ids) != c.messages || h.ids[0] == "" || h.ids[0] != h.ids[len(h.ids)-1] {

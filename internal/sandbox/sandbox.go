@@ -77,8 +77,8 @@ type Sandbox struct {
 	servers   []*http.Server
 	externals []*external
 	mail      *mailsim.Sim // takes mail beside its page
-	approve   string // command that approves a login
-	folder    string // holds the certificate of the sandbox's own authority; removed at the end
+	approve   string       // command that approves a login
+	folder    string       // holds the certificate of the sandbox's own authority; removed at the end
 }
 
 // Start starts every simulator on a port of 127.0.0.1 of its own. Their data is

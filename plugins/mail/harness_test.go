@@ -29,10 +29,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // in is shorthand for an input.
 type in = map[string]any
 
-// theTime is when all messages of the tests are sent; a wire needs the real one for its
-// deadlines.
-func clock() time.Time { return time.Now() }
-
 // listen is a port of this machine.
 func listen(t *testing.T) net.Listener {
 	t.Helper()
@@ -93,8 +89,11 @@ func authority(t *testing.T) (*tls.Config, string) {
 // open opens the plugin with a connection.
 func open(t *testing.T, config in) *sdktest.Plugin {
 	t.Helper()
-	return sdktest.Open(t, NewWith(Options{Now: clock}), config)
+	return sdktest.Open(t, New(), config)
 }
+
+// anyKey is another idempotency key than any other: the message of a call of its own.
+func anyKey() sdktest.Option { return sdktest.Key(rand.Text()) }
 
 // hello is a message that is in order.
 func hello(more in) in {
@@ -164,7 +163,7 @@ func leaves(t *testing.T, header func(string) string, body []byte) []part {
 	reader := multipart.NewReader(bytes.NewReader(body), params["boundary"])
 	for {
 		next, err := reader.NextRawPart()
-		if err == io.EOF { //nolint:errorlint // it is given bare
+		if err == io.EOF {
 			return all
 		}
 		if err != nil {

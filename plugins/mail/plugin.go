@@ -6,6 +6,8 @@
 package mail
 
 import (
+	"crypto/rand"
+	"io"
 	"time"
 
 	"github.com/flowrun/flowrun/sdk"
@@ -23,7 +25,8 @@ const mostOpen = 8
 
 // Options are what the plugin takes from outside.
 type Options struct {
-	Now func() time.Time // clock of the date of a message, and of how long a server may take; nil = the real one
+	Now    func() time.Time // clock of the date of a message, and of how long a server may take; nil = the real one
+	Random io.Reader        // of the ids of messages that belong to no run; nil = the system's
 }
 
 // New returns the plugin with what a process has.
@@ -34,7 +37,10 @@ func NewWith(o Options) *sdk.Plugin {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	p := &plugin{now: o.Now, html: newRenderer()}
+	if o.Random == nil {
+		o.Random = rand.Reader
+	}
+	p := &plugin{now: o.Now, random: o.Random, html: newRenderer()}
 	return sdk.New("mail", Version, "Sends mail over SMTP: text, HTML made of Markdown, attachments.",
 		sdk.ValidateConfig(checkConfig),
 		sdk.CheckConnection(p.checkConnection),
@@ -59,8 +65,9 @@ func NewWith(o Options) *sdk.Plugin {
 
 // plugin is what the actions share. Safe for concurrent use.
 type plugin struct {
-	now  func() time.Time
-	html *htmlRenderer
+	now    func() time.Time
+	random io.Reader
+	html   *htmlRenderer
 }
 
 // call is one call of an action.

@@ -1,8 +1,10 @@
 package mail
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"net/textproto"
 	"strings"
 
@@ -13,10 +15,11 @@ import (
 
 // send composes a message and hands it to the server.
 func (p *plugin) send(c *call, in sendInput) (sent, error) {
-	if c.Run.IdempotencyKey == "" {
-		return sent{}, sdk.Refused(sdk.CodeInternal, "the host gave no idempotency key, of which the Message-ID is made")
+	key, err := p.key(c.Run.IdempotencyKey)
+	if err != nil {
+		return sent{}, err
 	}
-	m, err := p.compose(c.Config, in, c.Run.IdempotencyKey, p.now())
+	m, err := p.compose(c.Config, in, key, p.now())
 	if err != nil {
 		return sent{}, err
 	}
@@ -36,6 +39,19 @@ func (p *plugin) send(c *call, in sendInput) (sent, error) {
 		return output, s.partly(m, output)
 	}
 	return output, nil
+}
+
+// key is what the Message-ID is made of: the call's idempotency key, and for a call of no run,
+// which nobody repeats, a number of its own.
+func (p *plugin) key(given string) (string, error) {
+	if given != "" {
+		return given, nil
+	}
+	number := make([]byte, 16)
+	if _, err := io.ReadFull(p.random, number); err != nil {
+		return "", sdk.Refused(sdk.CodeInternal, "make a Message-ID: %v", err)
+	}
+	return hex.EncodeToString(number), nil
 }
 
 // envelope names sender and recipients. Where it fails nobody gets the message.

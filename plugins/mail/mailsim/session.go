@@ -53,7 +53,7 @@ func (s *session) use(conn net.Conn) {
 
 // run answers commands until the client, or a fault, ends it.
 func (s *session) run() {
-	if !s.handle("CONNECT", "/", "") {
+	if !s.handle(http.MethodConnect, "/", "") {
 		return
 	}
 	for !s.over {
@@ -183,7 +183,7 @@ func say(w http.ResponseWriter, code int, lines ...string) {
 // command is what the server itself does with a command.
 func (s *session) command(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
-	case "CONNECT":
+	case http.MethodConnect:
 		say(w, 220, "sandbox.example ESMTP")
 	case "EHLO":
 		s.hello = true

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -47,6 +48,7 @@ type Message struct {
 	MessageID  string    `json:"message_id"`
 	Subject    string    `json:"subject"`
 	Size       int       `json:"size"`
+	Copies     int       `json:"copies"` // how often it came: a second one with the same Message-ID to the same recipients is the first
 	Data       []byte    `json:"-"`
 }
 
@@ -91,12 +93,19 @@ func (s *Sim) Messages() []Message {
 	return append([]Message{}, s.messages...)
 }
 
-// keep takes a message.
+// keep takes a message. One whose Message-ID it has for the same recipients is the one that
+// it has, as for the mailboxes that look at it.
 func (s *Sim) keep(m Message) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for i := range s.messages {
+		if same := &s.messages[i]; m.MessageID != "" && same.MessageID == m.MessageID && same.From == m.From && slices.Equal(same.Recipients, m.Recipients) {
+			same.Copies++
+			return same.ID
+		}
+	}
 	s.taken++
-	m.ID = s.taken
+	m.ID, m.Copies = s.taken, 1
 	s.messages = append(s.messages, m)
 	if over := len(s.messages) - maxKept; over > 0 {
 		s.messages = append([]Message(nil), s.messages[over:]...)
