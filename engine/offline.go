@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/preview"
 	"github.com/flowrun/flowrun/engine/secret"
@@ -18,7 +19,8 @@ import (
 )
 
 // Offline tells what a project's files alone say, where no store is needed or none
-// is there: what a run would do, which schedules there are and when they fire next.
+// is there: which workflows there
+// are, what a run would do, which schedules there are and when they fire next.
 // Safe for concurrent use.
 type Offline struct{ *workspace.Workspace }
 
@@ -43,6 +45,30 @@ func (o Offline) Schedules(ctx context.Context) ([]trigger.ScheduleItem, error) 
 // NextFires returns the coming slots as the files alone say. *fault.UnknownError.
 func (o Offline) NextFires(ctx context.Context, id string, from time.Time, n int) (*trigger.NextFires, error) {
 	return trigger.NextFiresOf(ctx, o.Workspace, id, from, n)
+}
+
+// WorkflowList returns the workflow files of the project by name, as Engine does, but
+// for their runs.
+func (o Offline) WorkflowList(ctx context.Context) ([]WorkflowInfo, error) {
+	loaded, err := inforce.New(o.Workspace).Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]WorkflowInfo, 0, len(loaded.Files))
+	for _, file := range loaded.Files {
+		list = append(list, fileInfo(file))
+	}
+	sortByName(list)
+	return list, nil
+}
+
+// Workflow returns one workflow by its name. *fault.UnknownError.
+func (o Offline) Workflow(ctx context.Context, name string) (*WorkflowDetail, error) {
+	file, err := inforce.New(o.Workspace).File(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return detailOf(file, fileInfo(file)), nil
 }
 
 // storeFiles are files of stores that nobody has open.

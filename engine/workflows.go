@@ -37,18 +37,23 @@ func (e *Engine) workflowInfos(loaded *inforce.LoadedFiles) ([]WorkflowInfo, err
 		}
 		list = append(list, info)
 	}
-	slices.SortStableFunc(list, func(a, b WorkflowInfo) int { return strings.Compare(a.Name, b.Name) })
+	sortByName(list)
 	return list, nil
 }
 
-func (e *Engine) workflowInfo(file *inforce.WorkflowFile) (WorkflowInfo, error) {
+func sortByName(list []WorkflowInfo) {
+	slices.SortStableFunc(list, func(a, b WorkflowInfo) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// fileInfo is what a file says by itself.
+func fileInfo(file *inforce.WorkflowFile) WorkflowInfo {
 	info := WorkflowInfo{Name: file.Name, File: file.File, Problems: file.AllProblems(), Triggers: []trigger.Info{}}
 	if info.Problems == nil {
 		info.Problems = diag.List{}
 	}
 	rev := file.InForce
 	if rev == nil {
-		return info, nil
+		return info
 	}
 	w := rev.Workflow()
 	info.Name, info.Description, info.Labels = w.Name, w.Description, w.Labels
@@ -56,9 +61,18 @@ func (e *Engine) workflowInfo(file *inforce.WorkflowFile) (WorkflowInfo, error) 
 	for i := range w.Triggers {
 		info.Triggers = append(info.Triggers, triggerInfo(w.Name, &w.Triggers[i]))
 	}
-	newest, _, err := e.store.Runs(runs.Filter{Workflow: w.Name, Limit: 1})
+	return info
+}
+
+// workflowInfo is fileInfo with the last run.
+func (e *Engine) workflowInfo(file *inforce.WorkflowFile) (WorkflowInfo, error) {
+	info := fileInfo(file)
+	if file.InForce == nil {
+		return info, nil
+	}
+	newest, _, err := e.store.Runs(runs.Filter{Workflow: info.Name, Limit: 1})
 	if err != nil {
-		return info, e.Fault(fmt.Errorf("look for the last run of %s: %w", w.Name, err))
+		return info, e.Fault(fmt.Errorf("look for the last run of %s: %w", info.Name, err))
 	}
 	if len(newest) > 0 {
 		e.noteUndriven(&newest[0])
@@ -109,16 +123,21 @@ func (e *Engine) Workflow(ctx context.Context, name string) (*WorkflowDetail, er
 	if err != nil {
 		return nil, err
 	}
+	return detailOf(file, info), nil
+}
+
+// detailOf adds what the file says besides.
+func detailOf(file *inforce.WorkflowFile, info WorkflowInfo) *WorkflowDetail {
 	detail := &WorkflowDetail{WorkflowInfo: info, Inputs: json.RawMessage(`{"type":"object","properties":{}}`), Source: string(file.Source())}
 	if file.InForce == nil {
-		return detail, nil
+		return detail
 	}
 	w := file.InForce.Workflow()
 	detail.Workflow, detail.Source, detail.Outputs = w, w.Source, w.OutputSchema
 	if len(w.Inputs) > 0 {
 		detail.Inputs = w.Inputs
 	}
-	return detail, nil
+	return detail
 }
 
 // StartNamed starts a run of a workflow of the project: of its revision in force.

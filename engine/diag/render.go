@@ -59,6 +59,13 @@ func (r Renderer) problem(b *strings.Builder, p Problem, lines *sourceLines) {
 	}
 }
 
+// Snippet returns the place, and its line with carets where that is known.
+func (r Renderer) Snippet(pos Pos) string {
+	var b strings.Builder
+	r.snippet(&b, pos, strings.Repeat(" ", len(strconv.Itoa(pos.Line))), "31", &sourceLines{source: r.Source, files: map[string][]string{}})
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
 // snippet writes the place, and the line with carets when it is known.
 func (r Renderer) snippet(b *strings.Builder, pos Pos, margin, color string, lines *sourceLines) {
 	fmt.Fprintf(b, "%s%s %s\n", margin, r.paint("36", "-->"), clean(pos.String()))

@@ -24,7 +24,15 @@ type Server struct {
 	// TrustedProxies are the networks whose word on a client's address, host and
 	// scheme is believed.
 	TrustedProxies []netip.Prefix
+	MCP            ServerMCP
 	Pos            diag.Pos // of Listen, else of the mapping
+}
+
+// ServerMCP is what assistants may do over MCP besides reading, whatever their tokens
+// allow; the zero value is the default.
+type ServerMCP struct {
+	NoRun   bool // no run is started
+	Approve bool // steps are approved and rejected
 }
 
 // isHost reports whether text is the name of a host, or an address, in brackets
@@ -62,6 +70,7 @@ func (p *parser) server(n *spec.Node) {
 		"public_url":      func(v *spec.Node) { p.publicURL(v) },
 		"hosts":           func(v *spec.Node) { p.serverHosts(v) },
 		"trusted_proxies": func(v *spec.Node) { p.trustedProxies(v) },
+		"mcp":             func(v *spec.Node) { p.serverMCP(v) },
 		"tls_cert":        func(v *spec.Node) { server.TLSCert = p.optional(v, "`tls_cert`") },
 		"tls_key":         func(v *spec.Node) { server.TLSKey = p.optional(v, "`tls_key`") },
 	})
@@ -99,6 +108,26 @@ func (p *parser) serverHosts(v *spec.Node) {
 		}
 		p.project.Server.Hosts = append(p.project.Server.Hosts, strings.ToLower(text))
 	}
+}
+
+func (p *parser) serverMCP(n *spec.Node) {
+	p.keys(n, "`mcp`", map[string]func(*spec.Node){
+		"allow": func(v *spec.Node) {
+			settings := ServerMCP{NoRun: true}
+			for _, item := range p.items(v, "`allow`") {
+				switch text := p.text(item, "`allow`"); text {
+				case "run":
+					settings.NoRun = false
+				case "approve":
+					settings.Approve = true
+				case "":
+				default:
+					p.problems.Errorf(item.Pos, CodeShape, "`%s` is nothing that `allow` takes", text).Hint = diag.MeantOr(text, []string{"run", "approve"}, "it takes ")
+				}
+			}
+			p.project.Server.MCP = settings
+		},
+	})
 }
 
 // trustedProxies reads networks and addresses. A network of everybody would make

@@ -32,7 +32,7 @@ type mocks = testrun.Mocks
 func (p *Workspace) Mock(ctx context.Context, files ...MockFile) diag.List {
 	var all diag.List
 	for _, file := range files {
-		host := &testHost{project: p, read: p.readBeside}
+		host := &testHost{project: p, options: TestOptions{Read: p.readBeside}}
 		loaded, problems := testrun.LoadMocks(ctx, host, file.Name, file.Source, file.Case)
 		if all = append(all, problems...); loaded == nil || p.sandbox == nil {
 			continue

@@ -49,11 +49,12 @@ func ProductRules() Rules { //nolint:funlen // a table
 	rules := Rules{
 		Allowed: map[string][]string{
 			"cmd/flowrun":         {"internal/cli"},
-			"internal/cli":        append(rooms(), "engine/install", "engine/lockfile", "engine/pluginlog", "engine/plugintree", "engine", "engine/duration", "engine/peer", "engine/telemetry", "engine/diag", "engine/project", "engine/plan", "engine/runs", "engine/graph", "engine/conformance", "engine/upgrade", "internal/doctor", "internal/plugintemplate", "internal/web", "internal/web/guard", "internal/web/page", "internal/web/wire", "internal/sandbox", "sdk", "plugins/*"),
+			"internal/cli":        append(rooms(), "engine/install", "engine/lockfile", "engine/pluginlog", "engine/plugintree", "engine", "engine/duration", "engine/peer", "engine/telemetry", "engine/diag", "engine/project", "engine/plan", "engine/runs", "engine/graph", "engine/conformance", "engine/upgrade", "internal/doctor", "internal/mcpserver", "internal/plugintemplate", "internal/web", "internal/web/guard", "internal/web/page", "internal/web/wire", "internal/sandbox", "sdk", "plugins/*"),
 			"internal/cli/view":   append(rooms(), "engine", "engine/duration", "engine/diag", "engine/plan", "engine/runs", "engine/graph", "engine/lastwords", "internal/cli/term", "internal/doctor"),
 			"internal/web":        append(rooms(), "docs", "engine", "engine/duration", "engine/diag", "engine/peer", "engine/plan", "engine/runs", "engine/graph"),
 			"internal/web/guard":  {"engine/diag", "internal/web/wire"},
 			"internal/web/wire":   {"engine/diag"},
+			"internal/mcpserver":  append(rooms(), "docs", "engine", "engine/diag", "engine/runs", "internal/web", "internal/web/guard", "internal/web/wire"),
 			"docs":                {},
 			"internal/web/packed": {},
 			"internal/web/page":   append(rooms(), "engine", "engine/diag", "engine/duration", "engine/plan", "engine/runs", "engine/graph", "engine/lastwords", "internal/web/guard", "internal/web/markdown", "internal/web/packed", "internal/web/wire"),
@@ -207,7 +208,7 @@ func soleImporters() map[string][]string {
 		"github.com/hashicorp/go-plugin":      {"engine/pluginhost", "engine/conformance"},
 		"connectrpc.com/connect":              {"sdk"},
 		"github.com/santhosh-tekuri":          {"engine/schema"},
-		"github.com/google/jsonschema-go":     {},
+		"github.com/google/jsonschema-go":     {"internal/mcpserver"},
 		"go.temporal.io/sdk":                  {"engine/temporal"},
 		"github.com/rogpeppe/go-internal":     {},
 		"github.com/google/go-cmp":            {"engine/enginetest", "engine/storetest"},
@@ -220,6 +221,7 @@ func soleImporters() map[string][]string {
 		"github.com/go-logr/logr":             {"engine/telemetry"},
 		"github.com/yuin/goldmark":            {"internal/web/markdown", "plugins/mail"},
 		"github.com/wneessen/go-mail":         {"plugins/mail"},
+		"github.com/modelcontextprotocol":     {"internal/mcpserver", "plugins/mcp"},
 	}
 }
 

@@ -102,7 +102,7 @@ type app struct {
 	attached       map[string]string // sockets of plugins that somebody started, by name (--attach)
 	attachTimeouts bool              // --timeouts
 
-	owns   atomic.Bool   // this process owns the store, and a SIGTERM drains it
+	owns   atomic.Int32  // how often this process owns the store, and a SIGTERM drains it
 	ending atomic.Bool   // it does so now
 	ended  chan struct{} // closed when the store is given back then
 

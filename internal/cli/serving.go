@@ -14,6 +14,7 @@ import (
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
+	"github.com/flowrun/flowrun/internal/mcpserver"
 	"github.com/flowrun/flowrun/internal/web"
 	"github.com/flowrun/flowrun/internal/web/guard"
 	"github.com/flowrun/flowrun/internal/web/page"
@@ -33,6 +34,8 @@ type serving struct {
 	listener net.Listener
 	server   *web.Server
 	engine   *engine.Engine
+
+	assistants *mcpserver.HTTP // nil until it answers
 
 	background context.Context // of what the page began and nobody waits for
 	stop       context.CancelFunc
@@ -87,7 +90,9 @@ func (s *serving) listen(_ context.Context, info *web.Owner) error {
 func (s *serving) start(o *owner, session *session, project *workspace.Workspace, api web.Options) error {
 	a := s.app
 	s.engine = o.engine
+	s.assistants = s.newAssistants(o, api)
 	server, err := web.NewServer(s.listener, web.ServerOptions{
+		MCP: s.assistants,
 		API: api, Hosts: s.settings.Hosts, TrustedProxies: s.settings.TrustedProxies, Sessions: o.engine, TLS: s.tls, Now: a.sys.Now, Entropy: a.sys.Entropy, Log: a.log, HostName: a.sys.Host,
 		LoginPage: page.NewLogin(), Metrics: o.watch.metrics.Handler(), Observe: o.watch.metrics.HTTP,
 		Page: page.Routes(page.Options{
@@ -205,5 +210,15 @@ func (s *serving) close(grace time.Duration) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
+	s.assistants.Close(ctx)
 	return s.server.Close(ctx)
+}
+
+// newAssistants is what speaks MCP over HTTP. A caller may do what the API lets the
+// token do, and no more than flowrun.yaml lets assistants do.
+func (s *serving) newAssistants(o *owner, api web.Options) *mcpserver.HTTP {
+	return mcpserver.NewHTTP(mcpserver.HTTPOptions{
+		Options: mcpserver.Options{Lend: mcpserver.Caller(web.CallerHandler(api)), Version: s.app.sys.Version, Entropy: s.app.sys.Entropy},
+		Rights:  mcpserver.RightsOf(s.settings.MCP.NoRun, s.settings.MCP.Approve), Holds: o.engine.AccessTokenHolds, Ending: o.gate.Done(),
+	})
 }

@@ -27,9 +27,10 @@ func (o *owner) watchTermination() {
 		stop()
 		signals, stop = o.serving.signals, func() {}
 	}
-	o.app.owns.Store(true)
+	o.app.owns.Add(1)
 	go func() {
 		defer stop()
+		defer o.app.owns.Add(-1)
 		select {
 		case signal := <-signals:
 			o.terminate(signal)
@@ -119,7 +120,7 @@ func (a *app) signals() (signals <-chan os.Signal, stop func()) {
 		for {
 			select {
 			case signal := <-raw:
-				if signal == syscall.SIGTERM && a.owns.Load() {
+				if signal == syscall.SIGTERM && a.owns.Load() > 0 {
 					continue
 				}
 				select {

@@ -74,7 +74,7 @@ func (a *app) test(ctx context.Context, paths []string, flags *testFlags) error 
 	if a.output == "junit" {
 		err = view.JUnit(a.sys.Stdout, results)
 	} else {
-		err = a.print(view.TestReport(results), func() { a.page(a.sys.Stdout).Tests(a.sys.Stdout, results) })
+		err = a.print(workspace.SummarizeTests(results), func() { a.page(a.sys.Stdout).Tests(a.sys.Stdout, results) })
 	}
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -265,6 +266,39 @@ func (fakeCatalog) Actions(_ context.Context, plugin string) ([]*plan.Action, er
 		Range:    &plan.Range{FromField: "from", ToField: "to", Max: 24 * time.Hour},
 	}}, nil
 }
+
+func (c fakeCatalog) Action(name string) (*plan.Action, error) {
+	plugin, action, _ := strings.Cut(name, ".")
+	if action != "whois" {
+		return nil, &fault.UnknownError{What: "action", Name: name}
+	}
+	actions, err := c.Actions(context.Background(), plugin)
+	return actions[0], err
+}
+
+func (fakeCatalog) WorkflowSchema(context.Context) (json.RawMessage, error) {
+	return json.RawMessage(`{"type":"object"}`), nil
+}
+
+// Test reads the workflow of each file as it would be read.
+func (fakeCatalog) Test(_ context.Context, files []workspace.TestFile, o workspace.TestOptions) (results []workspace.TestResult) {
+	for _, file := range files {
+		source, _ := o.Read("w.yaml")
+		results = append(results, workspace.TestResult{
+			File: file.Name, Workflow: string(source), Status: workspace.TestPassed, Problems: diag.List{},
+			Cases: []workspace.TestCase{{Name: string(file.Source), Status: workspace.TestPassed}},
+		})
+	}
+	return results
+}
+
+func (fakeCatalog) TestBeside(workflow string) (workspace.TestFile, error) {
+	return workspace.TestFile{Name: workflow + ".test", Source: []byte("beside")}, nil
+}
+
+func (fakeCatalog) ReadFile(name string, _ int64) ([]byte, error) { return []byte("file " + name), nil }
+
+func (fakeCatalog) Root() string { return "/p" }
 
 func (c fakeCatalog) CheckText(ctx context.Context, name string, src []byte) (*plan.Workflow, diag.List) {
 	return c.Check(ctx, "text:"+name, src)

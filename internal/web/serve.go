@@ -35,6 +35,7 @@ type ServerOptions struct {
 	API     Options
 	Page    []guard.Route // of the web page
 	Metrics http.Handler  // nil = none
+	MCP     http.Handler  // speaks MCP over streamable HTTP (ADR 64); nil = none
 	Hosts   []string      // further names that requests may be sent to
 	// TrustedProxies are the networks whose word on a client's address, host and
 	// scheme is believed.
@@ -61,6 +62,9 @@ func ServerRoutes(o ServerOptions) []guard.Route {
 		routes = append(routes,
 			guard.Route{Pattern: "GET /metrics", Face: guard.FaceAPI, Scope: guard.Viewer, Handler: o.Metrics},
 			guard.Route{Pattern: "GET /system/metrics", Face: guard.FacePage, Scope: guard.Viewer, Handler: o.Metrics}) // the same, for people
+	}
+	if o.MCP != nil {
+		routes = append(routes, mcpRoutes(o.API.Gate, o.MCP)...)
 	}
 	for _, route := range o.Page {
 		switch {

@@ -51,6 +51,12 @@ type Catalog interface {
 	Preview(ctx context.Context, workflow *plan.Workflow, options preview.Options) (*preview.Preview, error)
 	Plugins(ctx context.Context) []workspace.PluginInfo
 	Actions(ctx context.Context, plugin string) ([]*plan.Action, error)
+	Action(name string) (*plan.Action, error) // with its schemas
+	WorkflowSchema(ctx context.Context) (json.RawMessage, error)
+	Test(ctx context.Context, files []workspace.TestFile, options workspace.TestOptions) []workspace.TestResult
+	TestBeside(workflow string) (workspace.TestFile, error)
+	ReadFile(name string, limit int64) ([]byte, error)
+	Root() string
 }
 
 // Owner describes the process that owns a store.

@@ -34,6 +34,13 @@ func newProject(t *testing.T) *project {
 	if err := testbuild.Program(p.flowrun, "../../cmd/flowrun"); err != nil {
 		t.Fatal(err)
 	}
+	return p
+}
+
+// withServer is a project with the reference server and its tools.
+func withServer(t *testing.T) *project {
+	t.Helper()
+	p := newProject(t)
 	from, err := filepath.Abs(modules)
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +116,7 @@ var calls = map[string]struct{ with, want string }{
 // Every tool of the reference server is called by a workflow of its own, typed under --strict.
 func TestIssue16_2_EveryToolOfTheReferenceServerIsCalled(t *testing.T) {
 	t.Parallel()
-	p := newProject(t)
+	p := withServer(t)
 	var list struct {
 		Items []struct{ Action string }
 	}
@@ -137,7 +144,7 @@ func TestIssue16_2_EveryToolOfTheReferenceServerIsCalled(t *testing.T) {
 // A wrong argument is found at its column, before the server is started.
 func TestIssue16_2_AWrongArgumentOfTheReferenceServerIsFound(t *testing.T) {
 	t.Parallel()
-	p := newProject(t)
+	p := withServer(t)
 	p.write("w.yaml", "flowrun: v1\nname: w\nsteps:\n  - {id: a, uses: every.get_sum, with: {a: two, b: 3}}\n  - {id: b, uses: every.get_structured_content, with: {location: Paris}}\n  - {id: c, uses: every.echo, with: {mesage: x}}\n")
 	out := p.run(3, "validate", "w.yaml")
 	for _, want := range []string{"w.yaml:4:44", "w.yaml:5:66", "must be one of", "w.yaml:6:38", "did you mean `message`?"} {

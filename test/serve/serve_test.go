@@ -19,6 +19,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/access"
 	"github.com/flowrun/flowrun/engine/workspace"
+	"github.com/flowrun/flowrun/internal/mcpserver"
 	"github.com/flowrun/flowrun/internal/web"
 	"github.com/flowrun/flowrun/internal/web/guard"
 	"github.com/flowrun/flowrun/internal/web/page"
@@ -84,12 +85,17 @@ func newProduct(t *testing.T) *product {
 			t.Error(err)
 		}
 	})
+	api := web.Options{
+		Runs: p.engine, Catalog: engine.Offline{Workspace: project}, Access: p.engine, Memory: p.engine, Upkeep: p.engine,
+		Workflows: p.engine, Schedules: p.engine, Hooks: p.engine, Tokens: p.engine, Ready: p.engine.Ready,
+		Owner: web.Owner{PID: os.Getpid(), Version: "test"}, Gate: web.NewGate(),
+	}
 	p.server = web.ServerOptions{
-		API: web.Options{
-			Runs: p.engine, Catalog: engine.Offline{Workspace: project}, Access: p.engine, Memory: p.engine, Upkeep: p.engine,
-			Workflows: p.engine, Schedules: p.engine, Hooks: p.engine, Tokens: p.engine, Ready: p.engine.Ready,
-			Owner: web.Owner{PID: os.Getpid(), Version: "test"}, Gate: web.NewGate(),
-		},
+		API: api,
+		MCP: mcpserver.NewHTTP(mcpserver.HTTPOptions{
+			Options: mcpserver.Options{Lend: mcpserver.Caller(web.CallerHandler(api)), Version: "test", Entropy: rand.Reader},
+			Rights:  mcpserver.RightsOf(false, true), Holds: p.engine.AccessTokenHolds, Ending: api.Gate.Done(),
+		}),
 		Page: page.Routes(page.Options{
 			Engine: p.engine, Catalog: engine.Offline{Workspace: project}, Now: p.clock.Now, Version: "test", StateDir: filepath.Join(p.root, "state"), Since: p.clock.Now(),
 			Go: func(task func(context.Context)) { go task(t.Context()) },

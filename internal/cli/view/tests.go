@@ -13,36 +13,6 @@ import (
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
-// TestSummary counts the cases of tests; Invalid counts files.
-type TestSummary struct {
-	Files   []workspace.TestResult `json:"files"`
-	Passed  int                    `json:"passed"`
-	Failed  int                    `json:"failed"`
-	Stale   int                    `json:"stale"`
-	Invalid int                    `json:"invalid_files"`
-}
-
-// TestReport is what `flowrun test -o json` prints.
-func TestReport(results []workspace.TestResult) TestSummary {
-	summary := TestSummary{Files: results}
-	for _, file := range results {
-		if file.Status == workspace.TestInvalid {
-			summary.Invalid++
-		}
-		for _, c := range file.Cases {
-			switch c.Status {
-			case workspace.TestPassed:
-				summary.Passed++
-			case workspace.TestStale:
-				summary.Stale++
-			default:
-				summary.Failed++
-			}
-		}
-	}
-	return summary
-}
-
 // Tests prints what became of tests, file by file, and how many passed.
 func (p Page) Tests(out io.Writer, results []workspace.TestResult) {
 	for _, file := range results {
@@ -55,7 +25,7 @@ func (p Page) Tests(out io.Writer, results []workspace.TestResult) {
 		}
 		p.coverage(out, file)
 	}
-	summary := TestReport(results)
+	summary := workspace.SummarizeTests(results)
 	parts := []string{p.Style.Green(fmt.Sprintf("%d passed", summary.Passed))}
 	for _, part := range []struct {
 		n    int
