@@ -32,6 +32,8 @@ func child(role string) int {
 	switch verb {
 	case "work":
 		return work(argument)
+	case "large":
+		return largeWork(argument)
 	case "judge":
 		return judge(os.Stdin, os.Stdout)
 	case "fill":
