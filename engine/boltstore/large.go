@@ -273,6 +273,31 @@ func (v *largeValues) AppendBlob(run, upload string, offset int64, part []byte, 
 	return v.failed("write", run, upload, err)
 }
 
+// StagedParts is that of store.Blobs.
+func (v *largeValues) StagedParts(run, upload string, offset, length int64) (parts []store.StagedPart, err error) {
+	key, err := uploadKey(run, upload)
+	if err != nil {
+		return nil, err
+	}
+	u, err := v.store.large.acquire(key)
+	if err != nil {
+		return nil, err
+	}
+	defer v.store.large.release(key, u)
+	row, finished, err := v.store.upload(key)
+	if err != nil || row == nil || finished != nil {
+		return nil, err
+	}
+	if err := v.open(u, row, false); err != nil || u.writer == nil {
+		return nil, v.failed("read", run, upload, err)
+	}
+	of, err := u.writer.Before(offset, length)
+	for _, part := range of {
+		parts = append(parts, store.StagedPart(part))
+	}
+	return parts, v.failed("read", run, upload, err)
+}
+
 // begin opens the file of an upload for writing, after the row that names it is durable.
 func (v *largeValues) begin(u *openUpload, key []byte, offset int64) error {
 	row, err := v.store.beginUpload(key, offset)

@@ -21,10 +21,6 @@ var (
 	bucketLargeUploads = []byte("large_uploads") // run name -> uploadRow
 )
 
-func largeBuckets() [][]byte {
-	return [][]byte{bucketLargeFiles, bucketLargeRefs, bucketLargeUploads}
-}
-
 // The two ways to go through references.
 const (
 	refOfRun  byte = 'r'

@@ -129,6 +129,28 @@ func (b *blobs) AppendBlob(run, name string, offset int64, part []byte, sealed b
 	})
 }
 
+func (b *blobs) StagedParts(run, name string, offset, length int64) (parts []store.StagedPart, err error) {
+	err = b.store.view(func(d *data) error {
+		key := uploadKey{run, name}
+		u, at := d.uploads[key], int64(0)
+		if u == nil {
+			return nil
+		}
+		for i, part := range u.parts {
+			if at < offset && at+part.size > offset-length {
+				clear, err := b.clear(part, partPlace(key, i))
+				if err != nil {
+					return err
+				}
+				parts = append(parts, store.StagedPart{Offset: at, Data: bytes.Clone(clear), Sealed: part.sealed})
+			}
+			at += part.size
+		}
+		return nil
+	})
+	return parts, err
+}
+
 // cut drops what stands behind offset.
 func (u *upload) cut(offset int64) error {
 	at := int64(0)

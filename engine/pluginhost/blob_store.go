@@ -16,6 +16,9 @@ type BlobStore interface {
 	StageBlob(call BlobCall, upload string) (BlobStage, error)
 	// AppendBlob adds a part, durable when it returns.
 	AppendBlob(call BlobCall, upload string, part BlobPart) error
+	// StagedParts returns the parts of an upload that hold the last length bytes before
+	// offset.
+	StagedParts(call BlobCall, upload string, offset, length int64) ([]BlobPart, error)
 	// FinishBlob ends an upload; one that has ended already gives the same.
 	FinishBlob(call BlobCall, upload string) (Blob, error)
 	// OpenBlob reads a value that the run has a reference to.

@@ -52,8 +52,8 @@ type callBlobs struct {
 // callUpload is an upload of the call.
 type callUpload struct {
 	mu   sync.Mutex
-	tail []byte // the end of the part before, where it is in clear
-	from int64  // where that part begins
+	end  int64  // where tail ends; 0 = nothing was sent by this call
+	tail []byte // what stands before end, at most secretReach bytes
 }
 
 // blobsOf makes the large values of a call; nil where it can have none.
@@ -254,6 +254,13 @@ func (b *callBlobs) upload(name string) (*callUpload, error) {
 func (s *services) putPart(b *callBlobs, u *callUpload, r *pluginv1.PutBlobRequest) error {
 	h := s.process.unit.host
 	part := BlobPart{Offset: int64(r.GetOffset()), Data: r.GetData(), Sealed: r.GetSensitive() || h.gate.Holds(string(r.GetData()))}
+	if !r.GetSensitive() && part.Offset > 0 && len(part.Data) > 0 {
+		across, err := s.sealAcross(b, u, r)
+		if err != nil {
+			return err
+		}
+		part.Sealed = part.Sealed || across
+	}
 	if len(r.GetNote()) > 0 {
 		sealed, failure := h.sealBytes(b.plugin, b.connection, opaqueBlobNote, r.GetNote())
 		if failure != nil {
@@ -267,7 +274,69 @@ func (s *services) putPart(b *callBlobs, u *callUpload, r *pluginv1.PutBlobReque
 			return err // it only ends
 		}
 	}
-	return b.store.AppendBlob(b.call, r.GetUpload(), part)
+	if err := b.store.AppendBlob(b.call, r.GetUpload(), part); err != nil {
+		return err
+	}
+	u.sent(part, h.masked)
+	return nil
+}
+
+// masked masks the known secrets of bytes.
+func (h *Host) masked(data []byte) []byte {
+	if h.options.Redactor == nil {
+		return data
+	}
+	return []byte(h.options.Redactor.Redact(string(data)))
+}
+
+// secretReach is how far, in bytes, a secret is looked for on both sides of the border of
+// two parts.
+const secretReach = 16 << 10
+
+// sent notes the end of a part. Secrets that are whole in it were found: they are masked, so
+// that they are not found again with what follows.
+func (u *callUpload) sent(part BlobPart, mask func([]byte) []byte) {
+	if part.Offset != u.end {
+		u.tail = nil
+	}
+	u.end = part.Offset + int64(len(part.Data))
+	u.tail = append(u.tail, part.Data[max(0, len(part.Data)-secretReach):]...)
+	u.tail = bytes.Clone(mask(u.tail[max(0, len(u.tail)-secretReach):]))
+}
+
+// sealAcross looks for a known secret across the border of a part and those before it. They
+// are written anew, sealed, when there is one, and the new one is to be sealed. A kill in
+// the middle of it takes at most those parts away: the upload goes on before them.
+func (s *services) sealAcross(b *callBlobs, u *callUpload, r *pluginv1.PutBlobRequest) (found bool, err error) {
+	offset := int64(r.GetOffset())
+	if offset != u.end { // of an attempt before, or after a step back
+		parts, err := b.store.StagedParts(b.call, r.GetUpload(), offset, secretReach)
+		if err != nil {
+			return false, err
+		}
+		u.end, u.tail = 0, nil
+		for _, part := range parts {
+			u.sent(part, s.process.unit.host.masked)
+		}
+	}
+	if u.end != offset || !s.process.unit.host.gate.Holds(string(u.tail)+string(r.GetData()[:min(secretReach, len(r.GetData()))])) {
+		return false, nil // at another offset the store refuses it
+	}
+	parts, err := b.store.StagedParts(b.call, r.GetUpload(), offset, secretReach)
+	if err != nil {
+		return false, err
+	}
+	clear := slices.IndexFunc(parts, func(part BlobPart) bool { return !part.Sealed })
+	if clear < 0 {
+		return true, nil
+	}
+	for _, part := range parts[clear:] {
+		part.Sealed = true
+		if err := b.store.AppendBlob(b.call, r.GetUpload(), part); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // finish ends an upload.

@@ -63,6 +63,13 @@ func (b blobStore) AppendBlob(call pluginhost.BlobCall, upload string, part plug
 	if err != nil {
 		return err
 	}
+	stage, err := blobs.StageBlob(call.Run, uploadName(call, upload))
+	if err != nil {
+		return blobFailure(err)
+	}
+	if part.Offset > stage.Size {
+		return blobFailure(&store.BlobOffsetError{Offset: part.Offset, Size: stage.Size, Border: stage.Size})
+	}
 	quotas := b.services.options.Quotas
 	if size, limit := part.Offset+int64(len(part.Data)), quotas.Of(quota.Blob); size > limit {
 		return &pluginhost.BlobQuotaError{Quota: quota.Blob, Size: size, Limit: limit}
@@ -75,6 +82,19 @@ func (b blobStore) AppendBlob(call pluginhost.BlobCall, upload string, part plug
 		return &pluginhost.BlobQuotaError{Quota: quota.Blobs, Size: total, Limit: limit}
 	}
 	return blobFailure(blobs.AppendBlob(call.Run, uploadName(call, upload), part.Offset, part.Data, part.Sealed, part.Note))
+}
+
+// StagedParts is that of pluginhost.BlobStore.
+func (b blobStore) StagedParts(call pluginhost.BlobCall, upload string, offset, length int64) (parts []pluginhost.BlobPart, err error) {
+	blobs, err := b.services.Blobs()
+	if err != nil {
+		return nil, err
+	}
+	staged, err := blobs.StagedParts(call.Run, uploadName(call, upload), offset, length)
+	for _, part := range staged {
+		parts = append(parts, pluginhost.BlobPart{Offset: part.Offset, Data: part.Data, Sealed: part.Sealed})
+	}
+	return parts, blobFailure(err)
 }
 
 // FinishBlob is that of pluginhost.BlobStore.

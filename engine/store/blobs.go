@@ -61,6 +61,9 @@ type Blobs interface {
 	// place. After an error of the disk (ErrBlobFile, *PressureError) all that was
 	// acknowledged is still there. ErrRunNotFound.
 	AppendBlob(run, upload string, offset int64, part []byte, sealed bool, note []byte) error
+	// StagedParts returns the parts of an upload that hold the last length bytes before
+	// offset, in clear: what is found to be a secret when it goes on is sealed after all.
+	StagedParts(run, upload string, offset, length int64) ([]StagedPart, error)
 	// FinishBlob ends an upload: its content stands under its digest, belonging to run. The
 	// same upload finished again returns the same.
 	FinishBlob(run, upload string) (BlobInfo, error)
@@ -103,6 +106,13 @@ type BlobStage struct {
 	Size     int64
 	Note     []byte
 	Finished *BlobInfo // nil = it goes on
+}
+
+// StagedPart is a part of an upload.
+type StagedPart struct {
+	Offset int64
+	Data   []byte
+	Sealed bool
 }
 
 // BlobReader reads a finished large value. Safe for concurrent use; it takes the memory

@@ -218,6 +218,17 @@ func anUploadGoesOnWhereItStood(t *testing.T, b Backend) {
 			t.Fatalf("%+v: %v", step, err)
 		}
 		stage(step.size, step.noted)
+		staged := []byte{}
+		parts, err := s.Blobs(Rot{}).StagedParts(ID(1), "u", int64(step.size), 1000)
+		for _, part := range parts {
+			if part.Offset != int64(len(staged)) || part.Sealed != (part.Offset == 100) {
+				t.Errorf("staged part %d of %d bytes, sealed %v", part.Offset, len(part.Data), part.Sealed)
+			}
+			staged = append(staged, part.Data...)
+		}
+		if err != nil || !bytes.Equal(staged, data[:step.size]) {
+			t.Fatalf("staged are %d bytes, %v", len(staged), err)
+		}
 		b.shut(t, s, dir)
 		s = b.Open(t, dir, Settings{})
 		stage(step.size, step.noted)

@@ -38,7 +38,7 @@ type deed struct {
 	Secret bool   `json:"secret,omitempty"`
 	Times  int    `json:"times,omitempty"` // under names of their own; 0 = once
 	Die    bool   `json:"die,omitempty"`   // kill -9 of itself
-	Late   bool   `json:"late,omitempty"`  // when the call has ended; the next call tells what came of it
+	Late   bool   `json:"late,omitempty"`  // when the call has ended: the next call does it, and tells what came of it
 }
 
 // rawInput is what the raw plugin is asked for.
@@ -59,8 +59,7 @@ type rawPlugin struct {
 	pluginv1grpc.UnimplementedPluginServer
 
 	mu   sync.Mutex
-	late []string // what came of late deeds
-	busy sync.WaitGroup
+	late []deed // of calls that have ended
 }
 
 func serveRaw() {
@@ -127,7 +126,6 @@ var hostClient = sync.OnceValue(func() pluginv1grpc.HostClient {
 
 // Execute does the deeds of its input.
 func (p *rawPlugin) Execute(r *pluginv1.ExecuteRequest, stream grpc.ServerStreamingServer[pluginv1.ExecuteEvent]) error {
-	p.busy.Wait()
 	var in rawInput
 	if err := json.Unmarshal(r.GetInput().GetJson(), &in); err != nil {
 		return err
@@ -136,8 +134,12 @@ func (p *rawPlugin) Execute(r *pluginv1.ExecuteRequest, stream grpc.ServerStream
 	if named := metadata.ValueFromIncomingContext(stream.Context(), handshake.CallKey); len(named) == 1 {
 		call = named[0]
 	}
+	said := []string{}
 	p.mu.Lock()
-	said := append([]string{}, p.late...)
+	for _, d := range p.late {
+		text, _ := do(stream.Context(), d.Call, d)
+		said = append(said, "late: "+text)
+	}
 	p.late = nil
 	p.mu.Unlock()
 	if !r.GetBlobs() {
@@ -146,15 +148,10 @@ func (p *rawPlugin) Execute(r *pluginv1.ExecuteRequest, stream grpc.ServerStream
 	var last json.RawMessage
 	for _, d := range in.Deeds {
 		if d.Late {
-			p.busy.Add(1)
-			go func() {
-				defer p.busy.Done()
-				<-stream.Context().Done()
-				text, _ := do(context.Background(), call, d)
-				p.mu.Lock()
-				defer p.mu.Unlock()
-				p.late = append(p.late, "late: "+text)
-			}()
+			d.Call = call
+			p.mu.Lock()
+			p.late = append(p.late, d)
+			p.mu.Unlock()
 			continue
 		}
 		text, reference := do(stream.Context(), call, d)

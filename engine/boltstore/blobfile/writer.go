@@ -166,6 +166,33 @@ func (w *Writer) Border(offset int64) int64 {
 	return border
 }
 
+// Part is a part in clear.
+type Part struct {
+	Offset int64
+	Data   []byte
+	Sealed bool
+}
+
+// Before returns the parts that hold the last length bytes before an offset.
+func (w *Writer) Before(offset, length int64) (parts []Part, err error) {
+	for i := range w.content.frames {
+		f := &w.content.frames[i]
+		if f.clear0 >= offset || f.clear0+int64(f.clear) <= offset-length {
+			continue
+		}
+		_, stored, _, err := f.body(w.file, w.file.Name(), nil)
+		if err != nil {
+			return nil, err
+		}
+		clear, err := f.open(w.file.Name(), w.id, stored, w.sealer)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, Part{f.clear0, clear, f.sealed()})
+	}
+	return parts, nil
+}
+
 // Cut drops what stands behind offset, which is a border. The note stays, and is written
 // with the next part.
 func (w *Writer) Cut(offset int64) error {
