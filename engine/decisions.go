@@ -166,7 +166,7 @@ func (d *decider) answeredAlready() error {
 // notWaiting says why a step can't be answered.
 func (d *decider) notWaiting(what string) error {
 	var paths, waiting []string
-	for _, step := range d.machine.Steps() {
+	for _, step := range d.machine.StepsInShort() {
 		paths = append(paths, step.Path)
 		if step.Path == d.step {
 			return &fault.ConflictError{Message: fmt.Sprintf("step %s is %s: it does not wait for %s", d.step, step.Status, what)}
@@ -199,7 +199,7 @@ func (d *decider) signal() (*journal.Event, error) {
 // another step waits for a signal of that name, it would take this one: then it has
 // to be sent by name.
 func (d *decider) signalAhead(name string) (*journal.Event, error) {
-	ahead := !slices.ContainsFunc(d.machine.Steps(), func(s runs.Step) bool { return s.Path == d.step && s.Status != runs.StepPending })
+	ahead := !slices.ContainsFunc(d.machine.StepsInShort(), func(s runs.Step) bool { return s.Path == d.step && s.Status != runs.StepPending })
 	if !ahead || len(d.machine.AwaitingSignal(name)) > 0 {
 		return nil, d.notWaiting("the signal " + name)
 	}

@@ -23,7 +23,7 @@ type RunOutput struct {
 // Output returns one output of a run. *fault.UnknownError where its workflow has none of
 // that name, *fault.ConflictError where the run has not succeeded; else the errors of Get.
 func (e *Engine) Output(ctx context.Context, id, name string) (*RunOutput, error) {
-	result, err := e.Get(ctx, id)
+	result, err := e.GetInShort(ctx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -53,6 +53,16 @@ func (e *Engine) Get(ctx context.Context, id string) (*runs.Result, error) {
 	return result, nil
 }
 
+// GetInShort is Get without the long outputs of steps: Step.OutputsBytes says so.
+func (e *Engine) GetInShort(ctx context.Context, id string) (*runs.Result, error) {
+	result, err := e.driver.SnapshotInShort(ctx, id)
+	if err != nil {
+		return nil, e.RunFault(id, err)
+	}
+	e.notePaused(result)
+	return result, nil
+}
+
 // notePaused adds what only the row and the driver know.
 func (e *Engine) notePaused(result *runs.Result) {
 	e.noteUndriven(&result.Run)
@@ -89,6 +99,12 @@ func (e *Engine) View(ctx context.Context, id string) (*RunView, error) {
 // order behind the loop, handlers last.
 func (e *Engine) Steps(ctx context.Context, id string) ([]runs.Step, error) {
 	steps, err := e.driver.Steps(ctx, id)
+	return steps, e.RunFault(id, err)
+}
+
+// StepsInShort is Steps without long outputs: Step.OutputsBytes says so.
+func (e *Engine) StepsInShort(ctx context.Context, id string) ([]runs.Step, error) {
+	steps, err := e.driver.StepsInShort(ctx, id)
 	return steps, e.RunFault(id, err)
 }
 

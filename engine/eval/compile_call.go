@@ -57,7 +57,7 @@ func (c *compiler) function(node ast.Node, name string, nodes []ast.Node) code {
 			}
 			args[i] = v
 		}
-		if err := f.take(args); err != nil {
+		if err := f.take(m, args); err != nil {
 			return nil, placed(err, start, end)
 		}
 		v, err := f.run(m, args)
@@ -87,11 +87,10 @@ func (c *compiler) builtin(n *ast.BuiltinNode) code {
 		if err != nil {
 			return nil, err
 		}
-		items, isList := v.([]any)
-		if !isList {
+		var isList bool
+		if l.list, isList = sequenceOf(v); !isList {
 			return nil, placed(notList(n.Name, v), start, end)
 		}
-		l.list = items
 		for _, part := range extra {
 			v, err := part(m)
 			if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/schema"
 )
 
 // chain ends with null where a `?.` in it met null.
@@ -82,12 +83,12 @@ func (c *compiler) memberOf(n *ast.MemberNode, orNull bool) code {
 		if err != nil {
 			return nil, err
 		}
-		if list, at := v.([]any); at && orNull {
+		if list, at := sequenceOf(v); at && orNull {
 			if place, ok := i.(int); ok {
-				return elementAt(list, fromEnd(place, len(list))), nil
+				return list.atOrNull(m, fromEnd(place, list.len()))
 			}
 		}
-		item, err := itemOf(v, i, source)
+		item, err := m.itemOf(v, i, source)
 		return item, placed(err, start, end)
 	}
 }
@@ -155,19 +156,20 @@ func noField(v any, source, name string) error {
 
 // itemOf reads an element by its place, which counts from the end when it is
 // negative, or a field by its name.
-func itemOf(v, index any, source string) (any, error) {
+func (m *machine) itemOf(v, index any, source string) (any, error) {
 	switch base := v.(type) {
-	case []any:
+	case []any, *schema.Encoded:
+		list, _ := sequenceOf(base)
 		i, ok := index.(int)
 		if !ok {
 			return nil, failf("a list's place must be an integer, got %s", article(index))
 		}
-		at := fromEnd(i, len(base))
-		if at < 0 || at >= len(base) {
-			return nil, failf("%s has no element %d: it has %s", source, i, diag.Count(len(base), "element")).
+		at := fromEnd(i, list.len())
+		if at < 0 || at >= list.len() {
+			return nil, failf("%s has no element %d: it has %s", source, i, diag.Count(list.len(), "element")).
 				hint("get(list, %d) gives null there", i)
 		}
-		return base[at], nil
+		return list.at(m, at)
 	case map[string]any:
 		name, ok := index.(string)
 		if !ok {
@@ -220,12 +222,13 @@ func (c *compiler) slice(n *ast.SliceNode) code {
 
 func (m *machine) cut(v, low, high any) (any, error) {
 	switch v := v.(type) {
-	case []any:
-		from, to, err := bounds(low, high, len(v))
+	case []any, *schema.Encoded:
+		list, _ := sequenceOf(v)
+		from, to, err := bounds(low, high, list.len())
 		if err != nil {
 			return nil, err
 		}
-		return v[from:to:to], nil
+		return list.cut(from, to), nil
 	case string:
 		if err := m.read(2 * len(v)); err != nil {
 			return nil, err

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/expr-lang/expr/ast"
+
+	"github.com/flowrun/flowrun/engine/schema"
 )
 
 func (c *compiler) unary(n *ast.UnaryNode) code {
@@ -160,11 +162,18 @@ func (c *compiler) ordering(n *ast.BinaryNode) code {
 // contains reports whether a list has an element, or an object a name.
 func (m *machine) contains(container, v any) (bool, error) {
 	switch container := container.(type) {
-	case []any:
-		if err := m.step(len(container) / 16); err != nil {
-			return false, err
+	case []any, *schema.Encoded:
+		list, _ := sequenceOf(container)
+		if list.encoded == nil {
+			if err := m.step(list.len() / 16); err != nil {
+				return false, err
+			}
 		}
-		for _, item := range container {
+		for i := range list.len() {
+			item, err := list.at(m, i)
+			if err != nil {
+				return false, err
+			}
 			if same, err := m.equal(item, v); same || err != nil {
 				return same, err
 			}

@@ -2,8 +2,12 @@ package eval
 
 import (
 	"encoding/csv"
+	"iter"
 	"math"
+	"slices"
 	"strings"
+
+	"github.com/flowrun/flowrun/engine/schema"
 )
 
 // CSV returns rows as CSV by RFC 4180: objects as toCSV does, with a header;
@@ -12,7 +16,7 @@ import (
 // order names columns that come first.
 func CSV(rows []any, order []string) (string, error) {
 	m := &machine{steps: math.MaxInt, bytes: math.MaxInt, units: math.MaxInt}
-	if err := TableRows(rows); err != nil {
+	if err := TableRows(slices.Values(rows)); err != nil {
 		return "", err
 	}
 	if len(rows) > 0 {
@@ -32,19 +36,20 @@ func CSV(rows []any, order []string) (string, error) {
 }
 
 // TableRows says why rows are no table: all must be objects, or all lists.
-func TableRows(rows []any) error {
-	lists := 0
-	for i, row := range rows {
-		switch row.(type) {
-		case map[string]any:
-		case []any:
+func TableRows(rows iter.Seq[any]) error {
+	count, lists := 0, 0
+	for row := range rows {
+		count++
+		switch schema.KindOf(row) {
+		case schema.Object:
+		case schema.List:
 			lists++
 		default:
-			return failf("a table needs rows that are objects or lists, row %d is %s", i+1, article(row))
+			return failf("a table needs rows that are objects or lists, row %d is %s", count, article(row))
 		}
 	}
-	if lists != 0 && lists != len(rows) {
-		return failf("a table needs rows of one kind: %d of %d are lists, the others objects", lists, len(rows))
+	if lists != 0 && lists != count {
+		return failf("a table needs rows of one kind: %d of %d are lists, the others objects", lists, count)
 	}
 	return nil
 }

@@ -10,26 +10,30 @@ func listFunctions() []*function {
 	return []*function{
 		{
 			signature: "first(list: list): any", doc: "The first element; null when there is none.", example: "first(inputs.sites)",
-			result: (*call).endElement,
-			run:    func(_ *machine, args []any) (any, error) { return elementAt(args[0].([]any), 0), nil },
+			result: (*call).endElement, encoded: true,
+			run: func(m *machine, args []any) (any, error) {
+				list, _ := sequenceOf(args[0])
+				return list.atOrNull(m, 0)
+			},
 		},
 		{
 			signature: "last(list: list): any", doc: "The last element; null when there is none.", example: "last(inputs.sites)",
-			result: (*call).endElement,
-			run: func(_ *machine, args []any) (any, error) {
-				list := args[0].([]any)
-				return elementAt(list, len(list)-1), nil
+			result: (*call).endElement, encoded: true,
+			run: func(m *machine, args []any) (any, error) {
+				list, _ := sequenceOf(args[0])
+				return list.atOrNull(m, list.len()-1)
 			},
 		},
 		{
 			signature: "take(list: list, n: integer): list", doc: "The first n elements, or all when there are fewer.", example: "take([1, 2, 3], 2)",
-			result: (*call).sameList,
+			result: (*call).sameList, encoded: true,
 			run: func(_ *machine, args []any) (any, error) {
-				list, n := args[0].([]any), args[1].(int)
+				list, _ := sequenceOf(args[0])
+				n := args[1].(int)
 				if n < 0 {
 					return nil, failf("take expects 0 or more, got %d", n)
 				}
-				return list[:min(n, len(list))], nil
+				return list.cut(0, min(n, list.len())), nil
 			},
 		},
 		{
@@ -62,7 +66,8 @@ func listFunctions() []*function {
 			signature: "sort(list: list, order?: text): list", doc: `The elements in order, "asc" or "desc"; equal ones keep their order.`, example: "sort([3, 1, 2])",
 			result: (*call).sorted,
 			run: func(m *machine, args []any) (any, error) {
-				return m.sorted(args[0].([]any), args[0].([]any), args[1:])
+				list, _ := sequenceOf(args[0])
+				return m.sorted(&list, list.values, args[1:])
 			},
 		},
 		{
@@ -72,22 +77,15 @@ func listFunctions() []*function {
 		},
 		{
 			signature: "chunk(list: list, size: integer): list", doc: "The elements in lists of at most so many each, for services that take batches.", example: "chunk([1, 2, 3], 2)",
-			result: (*call).chunked,
-			run:    func(m *machine, args []any) (any, error) { return m.chunk(args[0].([]any), args[1].(int)) },
+			result: (*call).chunked, encoded: true,
+			run: func(m *machine, args []any) (any, error) { return m.chunk(args[0], args[1].(int)) },
 		},
 		{
 			signature: "uniqueBy(rows: list, field: text): list", doc: "The first row of each value of a field; the field may be a path such as a.b.", example: `uniqueBy(steps.traffic.outputs.rows, "host")`,
-			result: (*call).rowsOf,
-			run:    func(m *machine, args []any) (any, error) { return m.uniqueBy(args[0].([]any), args[1].(string)) },
+			result: (*call).rowsOf, encoded: true,
+			run: func(m *machine, args []any) (any, error) { return m.uniqueBy(args[0], args[1].(string)) },
 		},
 	}
-}
-
-func elementAt(list []any, i int) any {
-	if i < 0 || i >= len(list) {
-		return nil
-	}
-	return list[i]
 }
 
 func (m *machine) copied(list []any) ([]any, error) {
@@ -110,7 +108,7 @@ func (m *machine) concat(lists []any) (any, error) {
 }
 
 // sorted orders items by keys, which may be the items themselves.
-func (m *machine) sorted(items, keys []any, order []any) (any, error) {
+func (m *machine) sorted(items *sequence, keys, order []any) (any, error) {
 	sign := 1
 	if len(order) == 1 {
 		switch order[0] {
@@ -121,7 +119,7 @@ func (m *machine) sorted(items, keys []any, order []any) (any, error) {
 			return nil, failf(`the order must be "asc" or "desc"`)
 		}
 	}
-	places, err := m.places(len(items))
+	places, err := m.places(items.len())
 	if err != nil {
 		return nil, err
 	}
@@ -139,9 +137,16 @@ func (m *machine) sorted(items, keys []any, order []any) (any, error) {
 	if failure != nil {
 		return nil, failure
 	}
-	sorted := make([]any, len(items))
+	if items.encoded != nil {
+		chosen := make([]int32, len(places))
+		for at, i := range places {
+			chosen[at] = int32(i) //nolint:gosec // a list has fewer
+		}
+		return items.encoded.Pick(chosen), nil
+	}
+	sorted := make([]any, len(places))
 	for at, i := range places {
-		sorted[at] = items[i]
+		sorted[at] = items.values[i]
 	}
 	return sorted, nil
 }
@@ -174,25 +179,31 @@ func (m *machine) cross(a, b []any) (any, error) {
 	return pairs, m.step(n / 8)
 }
 
-func (m *machine) chunk(list []any, size int) (any, error) {
+func (m *machine) chunk(v any, size int) (any, error) {
+	list, _ := sequenceOf(v)
 	if size < 1 {
 		return nil, failf("chunk expects a size of 1 or more, got %d", size)
 	}
-	if err := m.grow(len(list)/size + 1); err != nil {
+	if err := m.grow(list.len()/size + 1); err != nil {
 		return nil, err
 	}
 	chunks := []any{}
-	for part := range slices.Chunk(list, size) {
-		chunks = append(chunks, part)
+	for from := 0; from < list.len(); from += size {
+		chunks = append(chunks, list.cut(from, min(from+size, list.len())))
 	}
 	return chunks, m.step(len(chunks))
 }
 
-func (m *machine) uniqueBy(rows []any, field string) (any, error) {
-	kept := []any{}
+func (m *machine) uniqueBy(v any, field string) (any, error) {
+	rows, _ := sequenceOf(v)
+	kept := selection{of: &rows}
 	seen := map[string]bool{}
-	for _, row := range rows {
-		if err := m.step(1); err != nil {
+	for i := range rows.len() {
+		row, err := rows.at(m, i)
+		if err == nil {
+			err = m.step(1)
+		}
+		if err != nil {
 			return nil, err
 		}
 		if _, ok := row.(map[string]any); !ok {
@@ -209,13 +220,15 @@ func (m *machine) uniqueBy(rows []any, field string) (any, error) {
 		if seen[key] {
 			continue
 		}
-		if err := m.grow(3); err != nil {
+		if err := m.grow(2); err != nil {
 			return nil, err
 		}
 		seen[key] = true
-		kept = append(kept, row)
+		if err := kept.add(m, i); err != nil {
+			return nil, err
+		}
 	}
-	return kept, nil
+	return kept.list(), nil
 }
 
 // identity is a text that two values share exactly when they are equal.

@@ -218,7 +218,10 @@ func (m *machine) eachFlatAt(values []any, visit func(any) error, depth int) err
 		if err := m.step(1); err != nil {
 			return err
 		}
-		list, ok := v.([]any)
+		list, ok, err := m.plain("a function of all elements", v)
+		if err != nil {
+			return err
+		}
 		if !ok {
 			if err := visit(v); err != nil {
 				return err

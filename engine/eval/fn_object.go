@@ -43,10 +43,10 @@ func objectFunctions() []*function {
 		},
 		{
 			signature: "get(x: any, path: text|integer): any", doc: "The value at a path such as a.b.0 in objects and lists; null where there is nothing.", example: `get(steps.a.outputs, "meta.owner")`,
-			result: (*call).got,
+			result: (*call).got, encoded: true,
 			run: func(m *machine, args []any) (any, error) {
 				if i, ok := args[1].(int); ok {
-					return memberAt(args[0], strconv.Itoa(i)), nil
+					return m.memberAt(args[0], strconv.Itoa(i))
 				}
 				return m.lookUp(args[0], args[1].(string))
 			},
@@ -55,6 +55,7 @@ func objectFunctions() []*function {
 			signature: "kindOf(x: any): text", doc: "What kind of value it is: text, integer, number, boolean, time, duration, list, object or null. A condition on it tells values of several kinds apart.",
 			example: `kindOf(inputs.x) == "text"`,
 			result:  func(c *call) *schema.Type { return kindOfType(c.types[0]) },
+			encoded: true,
 			run:     func(_ *machine, args []any) (any, error) { return kindWord(schema.KindOf(args[0])), nil },
 		},
 	}
@@ -82,7 +83,10 @@ func (m *machine) fromPairs(pairs []any) (any, error) {
 	}
 	object := make(map[string]any, len(pairs))
 	for _, item := range pairs {
-		pair, ok := item.([]any)
+		pair, ok, err := m.plain("fromPairs", item)
+		if err != nil {
+			return nil, err
+		}
 		if !ok || len(pair) != 2 {
 			return nil, failf("fromPairs expects pairs [name, value], got %s", article(item))
 		}
@@ -116,27 +120,23 @@ func (m *machine) lookUp(v any, path string) (any, error) {
 		return nil, err
 	}
 	for _, part := range parts {
-		if v = memberAt(v, part); v == nil {
-			return nil, nil
+		var err error
+		if v, err = m.memberAt(v, part); v == nil || err != nil {
+			return nil, err
 		}
 	}
 	return v, nil
 }
 
 // memberAt returns a field or an element, nil when there is none.
-func memberAt(v any, name string) any {
-	switch v := v.(type) {
-	case map[string]any:
-		return v[name]
-	case []any:
-		i, err := strconv.Atoi(name)
-		if err != nil {
-			return nil
-		}
-		if i < 0 {
-			i += len(v)
-		}
-		return elementAt(v, i)
+func (m *machine) memberAt(v any, name string) (any, error) {
+	if object, ok := v.(map[string]any); ok {
+		return object[name], nil
 	}
-	return nil
+	if list, ok := sequenceOf(v); ok {
+		if i, err := strconv.Atoi(name); err == nil {
+			return list.atOrNull(m, fromEnd(i, list.len()))
+		}
+	}
+	return nil, nil
 }

@@ -3,6 +3,8 @@ package eval
 import (
 	"encoding/csv"
 	"strings"
+
+	"github.com/flowrun/flowrun/engine/schema"
 )
 
 func tableFunctions() []*function {
@@ -53,7 +55,7 @@ func (m *machine) cell(v any) (string, error) {
 	text, err := "", error(nil)
 	switch v.(type) {
 	case nil:
-	case []any, map[string]any:
+	case []any, *schema.Encoded, map[string]any:
 		text, err = m.encoded(v)
 	default:
 		text, err = Text(v)

@@ -11,11 +11,13 @@ func textFunctions() []*function {
 	return append([]*function{
 		{
 			signature: "len(x: text|list|object): integer", doc: "The number of characters, elements or fields.", example: "len(inputs.sites)",
-			run: func(m *machine, args []any) (any, error) { return m.length(args[0]) },
+			run:     func(m *machine, args []any) (any, error) { return m.length(args[0]) },
+			encoded: true,
 		},
 		{
 			signature: "type(x: any): text", doc: "The name of a value's kind: nil, bool, int, float, string, array, map, time.Time or time.Duration.", example: "type(1.5)",
-			run: func(_ *machine, args []any) (any, error) { return typeWord(schema.KindOf(args[0])), nil },
+			run:     func(_ *machine, args []any) (any, error) { return typeWord(schema.KindOf(args[0])), nil },
+			encoded: true,
 		},
 		{
 			converts:  true,
@@ -165,6 +167,8 @@ func (m *machine) length(v any) (any, error) {
 		return utf8.RuneCountInString(v), m.read(len(v))
 	case []any:
 		return len(v), nil
+	case *schema.Encoded:
+		return v.Len(), nil
 	case map[string]any:
 		return len(v), nil
 	}

@@ -55,6 +55,9 @@ type function struct {
 	// converts says that the function is there to make a known type of a value of
 	// which nothing is known: the strict check takes any.
 	converts bool
+	// encoded says that run takes a list that is kept as text as it is; for others it
+	// is decoded.
+	encoded bool
 	// run computes the result. The arguments have the kinds that the signature
 	// says; an int stands where only number is said.
 	run func(m *machine, args []any) (any, error)
@@ -203,9 +206,16 @@ func (f *function) arity(n int) string {
 }
 
 // take checks the arguments of a call at run time.
-func (f *function) take(args []any) error {
+func (f *function) take(m *machine, args []any) error {
 	for i, arg := range args {
 		p := f.param(i)
+		if list, kept := arg.(*schema.Encoded); kept && !f.encoded && (p.kinds == anyKinds || p.kinds.has(schema.List)) {
+			values, err := m.whole(f.name, list)
+			if err != nil {
+				return err
+			}
+			args[i], arg = values, values
+		}
 		if p.kinds == anyKinds {
 			continue
 		}

@@ -7,7 +7,7 @@ import (
 // loop is one run of a predicate over a list.
 type loop struct {
 	name   string
-	list   []any
+	list   sequence
 	body   code  // nil = the element itself
 	weight int   // steps that one turn costs
 	extra  []any // sortBy's order, reduce's initial value
@@ -16,13 +16,14 @@ type loop struct {
 // turn evaluates the body for the i-th element. The names of an outer loop are
 // the caller's to keep.
 func (l *loop) turn(m *machine, i int) (any, error) {
-	if m.steps -= l.weight; m.steps < 0 {
-		return nil, m.step(0)
+	item, err := l.list.at(m, i)
+	if err == nil {
+		err = m.step(l.weight)
 	}
-	if l.body == nil {
-		return l.list[i], nil
+	if err != nil || l.body == nil {
+		return item, err
 	}
-	m.item, m.index = l.list[i], i
+	m.item, m.index = item, i
 	return l.body(m)
 }
 
@@ -43,9 +44,9 @@ func (l *loop) holds(m *machine, i int) (bool, error) {
 func (l *loop) search(m *machine, want bool, direction int) (int, error) {
 	i := 0
 	if direction < 0 {
-		i = len(l.list) - 1
+		i = l.list.len() - 1
 	}
-	for ; i >= 0 && i < len(l.list); i += direction {
+	for ; i >= 0 && i < l.list.len(); i += direction {
 		holds, err := l.holds(m, i)
 		if err != nil {
 			return -1, err
@@ -59,7 +60,7 @@ func (l *loop) search(m *machine, want bool, direction int) (int, error) {
 
 func (l *loop) count(m *machine) (int, error) {
 	n := 0
-	for i := range l.list {
+	for i := range l.list.len() {
 		holds, err := l.holds(m, i)
 		if err != nil {
 			return 0, err
@@ -73,7 +74,7 @@ func (l *loop) count(m *machine) (int, error) {
 
 func (l *loop) sum(m *machine) (any, error) {
 	var sum any = 0
-	for i := range l.list {
+	for i := range l.list.len() {
 		v, err := l.turn(m, i)
 		if err != nil {
 			return nil, err
@@ -89,8 +90,8 @@ func (l *loop) sum(m *machine) (any, error) {
 }
 
 func (l *loop) filter(m *machine) (any, error) {
-	kept := []any{}
-	for i, item := range l.list {
+	kept := selection{of: &l.list}
+	for i := range l.list.len() {
 		holds, err := l.holds(m, i)
 		if err != nil {
 			return nil, err
@@ -98,21 +99,23 @@ func (l *loop) filter(m *machine) (any, error) {
 		if !holds {
 			continue
 		}
-		if err := m.grow(1); err != nil {
+		if err := kept.add(m, i); err != nil {
 			return nil, err
 		}
-		kept = append(kept, item)
 	}
-	return kept, nil
+	return kept.list(), nil
 }
 
 func (l *loop) values(m *machine) ([]any, error) {
-	if err := m.grow(len(l.list)); err != nil {
+	if err := l.room(m); err != nil {
 		return nil, err
 	}
-	values := make([]any, len(l.list))
-	for i := range l.list {
+	values := make([]any, l.list.len())
+	for i := range values {
 		v, err := l.turn(m, i)
+		if err == nil && l.list.encoded != nil {
+			err = m.grow(1)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -121,9 +124,21 @@ func (l *loop) values(m *machine) ([]any, error) {
 	return values, nil
 }
 
+// room takes what the values of all elements need. Those of a list that is kept as text
+// bring it, so that there it is asked for whether all of them may be read.
+func (l *loop) room(m *machine) error {
+	if l.list.encoded == nil {
+		return m.grow(l.list.len())
+	}
+	if l.list.len() > m.visits {
+		return m.visit(l.list.len())
+	}
+	return nil
+}
+
 func (l *loop) group(m *machine) (any, error) {
-	groups := map[string]any{}
-	for i, item := range l.list {
+	groups := map[string]*selection{}
+	for i := range l.list.len() {
 		v, err := l.turn(m, i)
 		if err != nil {
 			return nil, err
@@ -132,13 +147,21 @@ func (l *loop) group(m *machine) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := m.grow(2); err != nil {
+		if err := m.grow(1); err != nil {
 			return nil, err
 		}
-		group, _ := groups[name].([]any)
-		groups[name] = append(group, item)
+		if groups[name] == nil {
+			groups[name] = &selection{of: &l.list}
+		}
+		if err := groups[name].add(m, i); err != nil {
+			return nil, err
+		}
 	}
-	return groups, nil
+	lists := make(map[string]any, len(groups))
+	for name, group := range groups {
+		lists[name] = group.list()
+	}
+	return lists, nil
 }
 
 func (l *loop) sort(m *machine) (any, error) {
@@ -146,7 +169,7 @@ func (l *loop) sort(m *machine) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.sorted(l.list, keys, l.extra)
+	return m.sorted(&l.list, keys, l.extra)
 }
 
 func (l *loop) reduce(m *machine) (any, error) {
@@ -157,12 +180,16 @@ func (l *loop) reduce(m *machine) (any, error) {
 	if len(l.extra) == 1 {
 		acc = l.extra[0]
 	} else {
-		if len(l.list) == 0 {
+		if l.list.len() == 0 {
 			return nil, failf("reduce of an empty list needs an initial value").hint("write it as the third argument")
 		}
-		acc, from = l.list[0], 1
+		first, err := l.list.at(m, 0)
+		if err != nil {
+			return nil, err
+		}
+		acc, from = first, 1
 	}
-	for i := from; i < len(l.list); i++ {
+	for i := from; i < l.list.len(); i++ {
 		m.acc = acc
 		v, err := l.turn(m, i)
 		if err != nil {

@@ -22,6 +22,8 @@ type machine struct {
 	acc   any
 
 	steps, bytes, units int
+	visits              int                       // of elements of lists that are kept as text
+	wholes              int64                     // bytes of such lists that are decoded as a whole
 	zones               map[string]*time.Location // of this run
 	known               *sync.Map                 // of all runs of the program
 }
@@ -33,6 +35,7 @@ func (m *machine) reset(env map[string]any, at time.Time, vars int) {
 	}
 	m.vars = m.vars[:vars]
 	m.steps, m.bytes, m.units = maxSteps, maxBytes, maxUnits
+	m.visits, m.wholes = maxElements, maxWhole
 }
 
 // release drops what the evaluation held, so that a pooled machine keeps no
@@ -45,7 +48,7 @@ func (m *machine) release() {
 // step takes n steps from the budget.
 func (m *machine) step(n int) error {
 	if m.steps -= n; m.steps < 0 {
-		return limitf("the expression takes too many steps (at most %d)", maxSteps)
+		return limitf("the expression takes too many steps (at most %d)", maxSteps+m.visited()*visitSteps)
 	}
 	return nil
 }
@@ -54,7 +57,7 @@ func (m *machine) step(n int) error {
 // safe for an n that has overflowed.
 func (m *machine) text(n int) error {
 	if n < 0 || n > m.bytes {
-		return limitf("the expression makes too much text (at most %d KiB)", maxBytes>>10)
+		return limitf("the expression makes too much text (at most %d KiB)", (maxBytes+m.visited()*visitBytes)>>10)
 	}
 	m.bytes -= n
 	return nil
@@ -64,11 +67,14 @@ func (m *machine) text(n int) error {
 // are made.
 func (m *machine) grow(n int) error {
 	if n < 0 || n > m.units {
-		return limitf("the expression makes lists and objects that are too large (at most %d elements)", maxUnits)
+		return limitf("the expression makes lists and objects that are too large (at most %d elements)", maxUnits+m.visited()*visitUnits)
 	}
 	m.units -= n
 	return nil
 }
+
+// visited is how many elements of lists that are kept as text were read.
+func (m *machine) visited() int { return maxElements - m.visits }
 
 // read takes the steps for looking through n bytes of text.
 func (m *machine) read(n int) error { return m.step(n / bytesPerStep) }

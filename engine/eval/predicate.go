@@ -156,7 +156,10 @@ func findPredicates() map[string]*predicate {
 	item := func(direction int) func(m *machine, l *loop) (any, error) {
 		return func(m *machine, l *loop) (any, error) {
 			found, err := l.search(m, true, direction)
-			return elementAt(l.list, found), err
+			if err != nil {
+				return nil, err
+			}
+			return l.list.atOrNull(m, found)
 		}
 	}
 	index := func(direction int) func(m *machine, l *loop) (any, error) {

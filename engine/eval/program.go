@@ -110,7 +110,7 @@ func (p *Program) RunCounted(env map[string]any, at time.Time) (result any, step
 		return nil, steps, p.located(err)
 	}
 	if p.computed && !isPlain(v) {
-		if _, err := measure(v, maxResult); err != nil {
+		if err := measureResult(v); err != nil {
 			return nil, steps, p.located(tooLarge(err))
 		}
 	}

@@ -32,12 +32,13 @@ func (m *machine) equal(a, b any) (bool, error) {
 	case time.Duration:
 		y, ok := b.(time.Duration)
 		return ok && x == y, nil
-	case []any:
-		y, ok := b.([]any)
-		if !ok || len(x) != len(y) {
+	case []any, *schema.Encoded:
+		x1, _ := sequenceOf(x)
+		y1, ok := sequenceOf(b)
+		if !ok || x1.len() != y1.len() {
 			return false, nil
 		}
-		return m.equalLists(x, y)
+		return m.equalLists(&x1, &y1)
 	case map[string]any:
 		y, ok := b.(map[string]any)
 		if !ok || len(x) != len(y) {
@@ -49,12 +50,20 @@ func (m *machine) equal(a, b any) (bool, error) {
 	return ok && order == 0, nil
 }
 
-func (m *machine) equalLists(a, b []any) (bool, error) {
-	for i := range a {
-		if err := m.step(1); err != nil {
+func (m *machine) equalLists(a, b *sequence) (bool, error) {
+	for i := range a.len() {
+		x, err := a.at(m, i)
+		if err != nil {
 			return false, err
 		}
-		if same, err := m.equal(a[i], b[i]); !same || err != nil {
+		y, err := b.at(m, i)
+		if err == nil {
+			err = m.step(1)
+		}
+		if err != nil {
+			return false, err
+		}
+		if same, err := m.equal(x, y); !same || err != nil {
 			return false, err
 		}
 	}
@@ -192,7 +201,33 @@ func measure(v any, most int) (int, error) {
 	return most - s.left, nil
 }
 
-type sizing struct{ left int }
+// maxShared is what the lists that are kept as text in a computed result may have as
+// JSON: they are no new values, but may stand in it many times.
+const maxShared = 256 << 20
+
+// measureResult bounds a computed result: what it chose of lists that are kept as text
+// is none of its making.
+func measureResult(v any) error {
+	s := sizing{left: maxResult, shares: true, shared: maxShared}
+	return s.add(v, 0)
+}
+
+type sizing struct {
+	left   int
+	shares bool  // lists that are kept as text count in shared
+	shared int64 // what is left for them
+}
+
+func (s *sizing) addEncoded(list *schema.Encoded) error {
+	size := list.Bytes()
+	if !s.shares {
+		return s.take(int(min(size, math.MaxInt32)))
+	}
+	if s.shared -= size; s.shared < 0 {
+		return limitf("the value is too large")
+	}
+	return s.take(16)
+}
 
 func (s *sizing) take(n int) error {
 	if s.left -= n; s.left < 0 {
@@ -212,6 +247,8 @@ func (s *sizing) add(v any, depth int) error {
 		return s.take(len(v))
 	case time.Time:
 		return s.take(32)
+	case *schema.Encoded:
+		return s.addEncoded(v)
 	case []any:
 		if err := s.take(2 + len(v)); err != nil {
 			return err

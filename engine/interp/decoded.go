@@ -125,8 +125,11 @@ func (m *Machine) KeepDecoded(bytes int64) { m.decoded.floor = bytes }
 
 // made is the result as a value.
 func made(result any) (any, error) {
-	if a, ok := result.(*outputText); ok {
-		return a.read()
+	switch result := result.(type) {
+	case *outputText:
+		return result.read()
+	case *longOutputs:
+		return result.value, nil
 	}
 	return result, nil
 }
@@ -141,6 +144,9 @@ func (s *step) setResult(result any) {
 
 // outputsValue is what stands for the step's outputs among the names.
 func (s *step) outputsValue() any {
+	if long := s.long(); long != nil {
+		return long.value
+	}
 	a, ok := s.result.(*outputText)
 	if !ok {
 		return s.result

@@ -115,7 +115,7 @@ func (l *loop) itemEnv(index int) map[string]any {
 		}
 	}
 	env[rootSteps] = known
-	env[l.step.code.step.Loop.As] = l.items[index].value
+	env[l.step.code.step.Loop.As] = l.elements.at(index)
 	env[nameIndex] = index
 	return env
 }

@@ -13,14 +13,15 @@ import (
 
 // loop is a running foreach.
 type loop struct {
-	step    *step
-	items   []item
-	waiting []int // places of the items that are still to start, in order
-	open    int   // items in flight
-	done    int   // items that have ended, well or not
-	errors  int
-	stopped bool // an item failed: no new one starts
-	queued  bool
+	step     *step
+	elements elements // by the places of the items
+	items    []item
+	waiting  []int // places of the items that are still to start, in order
+	open     int   // items in flight
+	done     int   // items that have ended, well or not
+	errors   int
+	stopped  bool // an item failed: no new one starts
+	queued   bool
 }
 
 // itemState is where an item stands.
@@ -38,7 +39,6 @@ type item struct {
 	loop   *loop
 	index  int
 	key    string
-	value  any
 	state  itemState
 	list   *list
 	result any // what collect gave
@@ -52,18 +52,18 @@ func (s *step) startLoop() {
 		s.fail(failure)
 		return
 	}
-	values, ok := value.([]any)
+	values, ok := elementsOf(value)
 	if !ok {
 		s.fail(m.foreachFailure(s, "`foreach` takes a list, got "+schema.TypeOf(value), reasonExpression))
 		return
 	}
-	if len(values) > plan.MaxLoopItems {
-		s.fail(m.foreachFailure(s, fmt.Sprintf("the list has %d items; a loop takes at most %d", len(values), plan.MaxLoopItems), reasonLimit))
+	if n := values.len(); n > plan.MaxLoopItems {
+		s.fail(m.tooManyItems(s, fmt.Sprintf("the list has %d items; a loop takes at most %d", n, plan.MaxLoopItems)))
 		return
 	}
-	l := &loop{step: s, items: make([]item, len(values)), waiting: make([]int, len(values))}
+	l := &loop{step: s, elements: values, items: make([]item, values.len()), waiting: make([]int, values.len())}
 	for i := range l.items {
-		l.items[i] = item{loop: l, index: i, value: values[i]}
+		l.items[i] = item{loop: l, index: i}
 		l.waiting[i] = i
 	}
 	if failure := l.nameItems(); failure != nil {
@@ -95,7 +95,7 @@ func (l *loop) nameItems() *runs.Error {
 	env := cloneEnv(l.step.list.env)
 	places := make(map[string]int, len(l.items))
 	for i := range l.items {
-		env[code.As], env[nameIndex] = l.items[i].value, i
+		env[code.As], env[nameIndex] = l.elements.at(i), i
 		value, failure := m.resolve(key, nil, env)
 		if failure != nil {
 			return failure

@@ -31,7 +31,9 @@ import (
 //	   pauses for one of the steps in it is resumed, not resolved
 //	6: an answer that breaks the schema which the arguments narrowed fails its step; one
 //	   above the limit of a message is not asked for again
-const Version = 6
+//	7: the items of a long reading by pages stay text, of which expressions and loops
+//	   decode what they read; a loop over too many items says how to make batches
+const Version = 7
 
 // since reports whether the run began with at least this version of the
 // behaviour.

@@ -259,6 +259,17 @@ func (s *step) pagesDone(next string, truncated bool) {
 	if p.cut != nil {
 		result["windows"] = p.cut.count()
 	}
+	if s.list.m.since(7) {
+		long, err := newLongOutputs(result, p.texts)
+		if err != nil {
+			s.fail(unreadable(err))
+			return
+		}
+		if long != nil {
+			s.roundDone(long, nil)
+			return
+		}
+	}
 	raw, failure := pagesJSON(result, p.texts)
 	if failure != nil {
 		s.fail(failure)

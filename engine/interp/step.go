@@ -22,7 +22,7 @@ type step struct {
 	err       *runs.Error
 	continued bool // failed, and on_error says continue
 	outputs   json.RawMessage
-	result    any // outputs as expressions see them, or the *outputText that they are
+	result    any // outputs as expressions see them, or the *outputText or *longOutputs that they are
 
 	op     string // path of its open call or timer
 	action *action
@@ -97,7 +97,7 @@ func (s *step) bad() bool {
 // succeed ends the step with its outputs. raw may be nil: then result is
 // encoded.
 func (s *step) succeed(result any, raw json.RawMessage) {
-	if raw == nil {
+	if _, isLong := result.(*longOutputs); raw == nil && !isLong {
 		encoded, err := encodeResult(result)
 		if err != nil {
 			s.fail(err)

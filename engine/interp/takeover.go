@@ -115,7 +115,7 @@ func (m *Machine) runsAnew(from int) []bool {
 	mark(from)
 	for i := range m.main.steps {
 		s := &m.main.steps[i]
-		if !s.settled || s.bad() || bytes.Contains(s.outputs, []byte(`"$secret"`)) {
+		if !s.settled || s.bad() || bytes.Contains(s.outputsJSON(), []byte(`"$secret"`)) {
 			mark(i)
 		}
 	}
@@ -124,7 +124,7 @@ func (m *Machine) runsAnew(from int) []bool {
 
 // asTaken is the step's result for another run.
 func (s *step) asTaken() (*journal.Taken, error) {
-	taken := &journal.Taken{Status: s.status, Outputs: s.outputs, Error: s.err, Attempts: s.attempts, Continued: s.continued}
+	taken := &journal.Taken{Status: s.status, Outputs: s.outputsJSON(), Error: s.err, Attempts: s.attempts, Continued: s.continued}
 	if s.result == nil {
 		return taken, nil
 	}
@@ -132,7 +132,7 @@ func (s *step) asTaken() (*journal.Taken, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the result of step %s: %w", s.path, err)
 	}
-	if plain, err := anyType.Decode(s.outputs); err == nil && reflect.DeepEqual(plain, result) {
+	if plain, err := anyType.Decode(taken.Outputs); err == nil && reflect.DeepEqual(plain, result) {
 		return taken, nil
 	}
 	typed, err := encodeTyped(result)

@@ -51,6 +51,12 @@ func tag(value any) (any, error) {
 			list[i] = tagged
 		}
 		return list, nil
+	case *schema.Encoded:
+		values, err := value.Values()
+		if err != nil {
+			return nil, err
+		}
+		return tag(values)
 	case map[string]any:
 		return tagObject(value)
 	case nil, bool, int, string:

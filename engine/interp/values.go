@@ -292,8 +292,8 @@ func checkFormat(format string, value any) *runs.Error {
 		return nil
 	}
 	message := fmt.Sprintf("the format %s needs text, got %s", format, schema.TypeOf(value))
-	if rows, isList := value.([]any); isList && format == "csv" {
-		err := eval.TableRows(rows)
+	if rows, isList := elementsOf(value); isList && format == "csv" {
+		err := eval.TableRows(rows.all())
 		if err == nil {
 			return nil
 		}

@@ -15,14 +15,14 @@ func (m *Machine) touch(s *step) {
 }
 
 // Changes returns the steps that changed since the last call, each once, in the
-// order in which they first did.
+// order in which they first did. Long outputs are left out: OutputsBytes says so.
 func (m *Machine) Changes() []runs.Step {
 	if len(m.changed) == 0 {
 		return nil
 	}
 	views := make([]runs.Step, len(m.changed))
 	for i, s := range m.changed {
-		views[i] = s.view()
+		views[i] = s.view(false)
 		s.changed = false
 	}
 	m.changed = m.changed[:0]
@@ -31,34 +31,44 @@ func (m *Machine) Changes() []runs.Step {
 
 // Steps returns every step in file order, the steps of a loop's items that have
 // begun in input order behind the loop, handlers last.
-func (m *Machine) Steps() []runs.Step {
-	if m.main == nil {
-		return nil
-	}
-	views := m.main.views(nil)
-	for _, handler := range m.handlers {
-		views = handler.views(views)
-	}
+func (m *Machine) Steps() []runs.Step { return m.views(true) }
+
+// StepsInShort is Steps without long outputs, as Changes leaves them out.
+func (m *Machine) StepsInShort() []runs.Step { return m.views(false) }
+
+func (m *Machine) views(whole bool) (views []runs.Step) {
+	m.eachStep(func(s *step) { views = append(views, s.view(whole)) })
 	return views
 }
 
-func (l *list) views(views []runs.Step) []runs.Step {
+// eachStep visits all steps in the order of Steps.
+func (m *Machine) eachStep(visit func(*step)) {
+	if m.main == nil {
+		return
+	}
+	m.main.eachStep(visit)
+	for _, handler := range m.handlers {
+		handler.eachStep(visit)
+	}
+}
+
+func (l *list) eachStep(visit func(*step)) {
 	for i := range l.steps {
 		s := &l.steps[i]
-		views = append(views, s.view())
+		visit(s)
 		if s.loop == nil {
 			continue
 		}
 		for j := range s.loop.items {
 			if body := s.loop.items[j].list; body != nil {
-				views = body.views(views)
+				body.eachStep(visit)
 			}
 		}
 	}
-	return views
 }
 
-func (s *step) view() runs.Step {
+// view shows the step; whole says that its outputs are there however long they are.
+func (s *step) view(whole bool) runs.Step {
 	view := runs.Step{
 		Path:       s.path,
 		Status:     s.status,
@@ -75,6 +85,12 @@ func (s *step) view() runs.Step {
 		Cached:     s.cached,
 		WaitedMS:   s.waited.Milliseconds(),
 		Decision:   s.decision,
+	}
+	if long := s.long(); long != nil {
+		view.OutputsBytes = long.bytes
+		if whole {
+			view.Outputs, view.OutputsBytes = long.json(), 0
+		}
 	}
 	if s.awaiting != nil {
 		view.Form = s.answerType().JSONSchema()

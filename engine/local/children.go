@@ -194,7 +194,7 @@ func (r *run) childWaiting(told *childWaits) {
 	}
 	c.waits = told.waits
 	r.noteWaits()
-	for _, step := range r.Machine.Steps() {
+	for _, step := range r.Machine.StepsInShort() {
 		if step.Path == told.step {
 			shown := r.withChild(step)
 			r.feed.send(Update{Kind: UpdateStep, RunID: r.row.ID, Seq: r.Seq, Step: &shown})

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -15,8 +16,18 @@ import (
 // Snapshot returns a run with its steps and outputs. Of a driven run it shows
 // what is durable.
 func (d *Driver) Snapshot(ctx context.Context, id string) (*runs.Result, error) {
+	return d.snapshot(ctx, id, (*interp.Machine).Steps)
+}
+
+// SnapshotInShort is Snapshot without the long outputs of steps: Step.OutputsBytes says
+// so.
+func (d *Driver) SnapshotInShort(ctx context.Context, id string) (*runs.Result, error) {
+	return d.snapshot(ctx, id, (*interp.Machine).StepsInShort)
+}
+
+func (d *Driver) snapshot(ctx context.Context, id string, steps func(*interp.Machine) []runs.Step) (*runs.Result, error) {
 	var result *runs.Result
-	err := d.inspect(ctx, id, false, func(r *run) { result = r.result() })
+	err := d.inspect(ctx, id, false, func(r *run) { result = r.result(r.withWaits(steps(r.Machine))) })
 	if _, ok := errors.AsType[*TooLargeError](err); ok {
 		return d.rowAlone(id)
 	}
@@ -36,12 +47,20 @@ func (d *Driver) rowAlone(id string) (*runs.Result, error) {
 // in input order behind the loop, handlers last.
 func (d *Driver) Steps(ctx context.Context, id string) ([]runs.Step, error) {
 	var steps []runs.Step
-	err := d.inspect(ctx, id, false, func(r *run) { steps = r.steps() })
+	err := d.inspect(ctx, id, false, func(r *run) { steps = r.withWaits(r.Machine.Steps()) })
+	return steps, err
+}
+
+// StepsInShort is Steps without long outputs: Step.OutputsBytes says so.
+func (d *Driver) StepsInShort(ctx context.Context, id string) ([]runs.Step, error) {
+	var steps []runs.Step
+	err := d.inspect(ctx, id, false, func(r *run) { steps = r.withWaits(r.Machine.StepsInShort()) })
 	return steps, err
 }
 
 // View is a run at one moment. Steps are as those of Driver.Steps, Inputs complete.
-// The workflow must not be changed.
+// Long outputs of steps are left out of it: Step.OutputsBytes says so. The workflow
+// must not be changed.
 type View struct {
 	Result   *runs.Result
 	Steps    []runs.Step
@@ -53,7 +72,8 @@ type View struct {
 func (d *Driver) View(ctx context.Context, id string) (*View, error) {
 	view := new(View)
 	err := d.inspect(ctx, id, false, func(r *run) {
-		*view = View{Result: r.result(), Steps: r.steps(), Workflow: r.workflow, Inputs: r.Machine.Begun().Inputs}
+		steps := r.withWaits(r.Machine.StepsInShort())
+		*view = View{Result: r.result(steps), Steps: steps, Workflow: r.workflow, Inputs: r.Machine.Begun().Inputs}
 	})
 	if err != nil {
 		return nil, err
@@ -98,8 +118,8 @@ func (d *Driver) inspect(ctx context.Context, id string, queued bool, look func(
 	return nil
 }
 
-// result is the state of the run for views. It runs on the worker.
-func (r *run) result() *runs.Result {
+// result is the state of the run for views, with its steps. It runs on the worker.
+func (r *run) result(steps []runs.Step) *runs.Result {
 	result := &runs.Result{
 		Run:     r.row,
 		Outputs: maps.Clone(r.Machine.Outputs()),
@@ -110,15 +130,14 @@ func (r *run) result() *runs.Result {
 	if result.Outputs == nil {
 		result.Outputs = map[string]json.RawMessage{}
 	}
-	for _, step := range r.steps() {
+	for _, step := range steps {
 		result.Steps[step.Path] = step
 	}
 	return result
 }
 
-// steps are the run's steps in order, with what holds them up.
-func (r *run) steps() []runs.Step {
-	steps := r.Machine.Steps()
+// withWaits shows in steps what holds them up.
+func (r *run) withWaits(steps []runs.Step) []runs.Step {
 	for i := range steps {
 		steps[i] = r.withWait(steps[i])
 	}
@@ -200,7 +219,7 @@ var errSent = errors.New("all is sent")
 
 // sendState gives a new watcher how the run and its steps are.
 func (r *run) sendState(w *watcher) {
-	for _, step := range r.Machine.Steps() {
+	for _, step := range r.Machine.StepsInShort() {
 		step = r.withChild(step)
 		w.put(Update{Kind: UpdateStep, RunID: r.row.ID, Seq: r.Seq, Step: &step})
 	}

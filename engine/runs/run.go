@@ -106,30 +106,33 @@ type Run struct {
 
 // Step is the state of one step, or of one step of a loop's item, for views.
 type Step struct {
-	Path       string          `json:"path"` // domains[example.com].whois; handlers: finally:log
-	Status     StepStatus      `json:"status"`
-	Attempts   int             `json:"attempts"`
-	Outputs    json.RawMessage `json:"outputs,omitempty"`
-	Error      *Error          `json:"error,omitempty"`
-	Uses       string          `json:"uses,omitempty"`
-	Wait       string          `json:"wait,omitempty"` // why it waits: the text of a Wait, such as "retry 2 of 4"
-	Until      *time.Time      `json:"until,omitempty"`
-	WaitSince  *time.Time      `json:"wait_since,omitempty"` // of a wait for the rate limit: when it began
-	WaitedMS   int64           `json:"waited_ms,omitempty"`  // how long its calls waited for the rate limit before they were sent: no part of their attempts
-	Message    string          `json:"message,omitempty"`
-	Prompt     *Prompt         `json:"prompt,omitempty"`
-	Pages      int             `json:"pages,omitempty"`
-	Items      int             `json:"items,omitempty"` // a loop: how many it has
-	Done       int             `json:"done,omitempty"`  // a loop: how many have ended
-	ItemErrors int             `json:"item_errors,omitempty"`
-	StartedAt  *time.Time      `json:"started_at,omitempty"`
-	FinishedAt *time.Time      `json:"finished_at,omitempty"`
-	Cached     bool            `json:"cached,omitempty"`
-	Form       json.RawMessage `json:"form,omitempty"`       // of a step that waits for a person or a signal: the JSON Schema of the answer
-	Decision   *Decision       `json:"decision,omitempty"`   // who answered it
-	Run        string          `json:"run,omitempty"`        // of a sub-workflow: the run's id
-	Crashes    int             `json:"crashes,omitempty"`    // how often the engine died while its call at hand was in flight
-	TakenFrom  string          `json:"taken_from,omitempty"` // of a rerun: the run whose result this is
+	Path     string          `json:"path"` // domains[example.com].whois; handlers: finally:log
+	Status   StepStatus      `json:"status"`
+	Attempts int             `json:"attempts"`
+	Outputs  json.RawMessage `json:"outputs,omitempty"`
+	// OutputsBytes is about how long outputs are that are left out for it, as updates
+	// of a watched run do.
+	OutputsBytes int64           `json:"outputs_bytes,omitempty"`
+	Error        *Error          `json:"error,omitempty"`
+	Uses         string          `json:"uses,omitempty"`
+	Wait         string          `json:"wait,omitempty"` // why it waits: the text of a Wait, such as "retry 2 of 4"
+	Until        *time.Time      `json:"until,omitempty"`
+	WaitSince    *time.Time      `json:"wait_since,omitempty"` // of a wait for the rate limit: when it began
+	WaitedMS     int64           `json:"waited_ms,omitempty"`  // how long its calls waited for the rate limit before they were sent: no part of their attempts
+	Message      string          `json:"message,omitempty"`
+	Prompt       *Prompt         `json:"prompt,omitempty"`
+	Pages        int             `json:"pages,omitempty"`
+	Items        int             `json:"items,omitempty"` // a loop: how many it has
+	Done         int             `json:"done,omitempty"`  // a loop: how many have ended
+	ItemErrors   int             `json:"item_errors,omitempty"`
+	StartedAt    *time.Time      `json:"started_at,omitempty"`
+	FinishedAt   *time.Time      `json:"finished_at,omitempty"`
+	Cached       bool            `json:"cached,omitempty"`
+	Form         json.RawMessage `json:"form,omitempty"`       // of a step that waits for a person or a signal: the JSON Schema of the answer
+	Decision     *Decision       `json:"decision,omitempty"`   // who answered it
+	Run          string          `json:"run,omitempty"`        // of a sub-workflow: the run's id
+	Crashes      int             `json:"crashes,omitempty"`    // how often the engine died while its call at hand was in flight
+	TakenFrom    string          `json:"taken_from,omitempty"` // of a rerun: the run whose result this is
 }
 
 // Result is a run with its steps and outputs: what `run -o json` prints.

@@ -58,6 +58,14 @@ func (c *coercion) value(t *Type, v any) (any, bool, error) {
 		}
 		return nil, false, mismatchf(c.path, "expects %s, got null", t.Article())
 	}
+	if list, encoded := v.(*Encoded); encoded {
+		whole, err := c.whole(list)
+		if err != nil {
+			return nil, false, err
+		}
+		value, _, err := c.value(t, whole)
+		return value, true, err
+	}
 	if IsSecretRef(v) {
 		if t.Secret || c.inSecret > 0 {
 			return v, false, nil
@@ -80,6 +88,19 @@ func (c *coercion) value(t *Type, v any) (any, bool, error) {
 		return nil, false, err
 	}
 	return value, changed, nil
+}
+
+// mostWhole is how long a list that is kept as text may be which a place takes as a
+// whole: more than a message holds.
+const mostWhole = 16 << 20
+
+// whole decodes a list that is kept as text, for a place that takes it.
+func (c *coercion) whole(list *Encoded) ([]any, error) {
+	if list.Bytes() > mostWhole {
+		return nil, mismatchf(c.path, "the list has %d elements, %d MiB as JSON: too many for one value", list.Len(), list.Bytes()>>20).
+			hint("`foreach` over chunk(list, 100) hands them on in batches")
+	}
+	return list.Values()
 }
 
 // clearSecret checks a secret that stands in clear, without a word on what it is.

@@ -54,6 +54,8 @@ func encode(b *bytes.Buffer, v any, depth int) error {
 		encodeString(b, FormatDuration(v))
 	case []any:
 		return encodeList(b, v, depth)
+	case *Encoded:
+		return encodeEncoded(b, v, depth)
 	case map[string]any:
 		return encodeObject(b, v, depth)
 	default:
@@ -112,6 +114,22 @@ func encodeList(b *bytes.Buffer, list []any, depth int) error {
 	}
 	b.WriteByte(']')
 	return nil
+}
+
+// encodeEncoded writes a list that is kept as text as its elements are written.
+func encodeEncoded(b *bytes.Buffer, list *Encoded, depth int) error {
+	if size := list.Bytes(); b.Cap() == 0 {
+		b.Grow(int(size + size/16)) // a buffer that doubles would hold most of it twice
+	}
+	b.WriteByte('[')
+	err := list.each(func(i int, item any) error {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		return encode(b, item, depth+1)
+	})
+	b.WriteByte(']')
+	return err
 }
 
 func encodeObject(b *bytes.Buffer, object map[string]any, depth int) error {

@@ -49,6 +49,11 @@ func Walk(value any, visit func(part any) bool) {
 		for _, part := range value {
 			Walk(part, visit)
 		}
+	case *Encoded:
+		_ = value.each(func(_ int, part any) error { // what can't be read holds nothing
+			Walk(part, visit)
+			return nil
+		})
 	}
 }
 
@@ -75,7 +80,7 @@ func KindOf(v any) Kind {
 		return Time
 	case time.Duration:
 		return Duration
-	case []any:
+	case []any, *Encoded:
 		return List
 	case map[string]any:
 		return Object

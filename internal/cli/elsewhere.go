@@ -59,7 +59,7 @@ func (a *app) holds(ctx context.Context, at place, stateDir, id string) bool {
 	switch {
 	case err == nil:
 		defer client.Close()
-		_, err = client.Result(ctx, id)
+		_, err = client.ResultInShort(ctx, id)
 		return err == nil
 	case errors.As(err, &gone):
 		return engine.HasRun(a.engineConfig(at), stateDir, id)

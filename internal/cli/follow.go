@@ -126,7 +126,7 @@ func (f *follower) follow(ctx context.Context) (*runs.Result, error) {
 // result returns the run at the end of its feed. Again is true when nobody
 // drove it and it was resumed.
 func (f *follower) result(ctx context.Context) (result *runs.Result, again bool, err error) {
-	result, err = tryAnyway(ctx, f.session, func(c *web.Client) (*runs.Result, error) { return c.Result(ctx, f.id) })
+	result, err = tryAnyway(ctx, f.session, func(c *web.Client) (*runs.Result, error) { return f.app.result(ctx, c, f.id) })
 	if err != nil || f.left(result.Run) {
 		return result, false, err
 	}
@@ -142,6 +142,14 @@ func (f *follower) result(ctx context.Context) (result *runs.Result, again bool,
 		err = nil // another command was faster
 	}
 	return nil, true, err
+}
+
+// result asks for a run as it is shown: in text nobody sees what the steps gave.
+func (a *app) result(ctx context.Context, c *web.Client, id string) (*runs.Result, error) {
+	if a.output == "json" {
+		return c.Result(ctx, id)
+	}
+	return c.ResultInShort(ctx, id)
 }
 
 // left reports whether the command leaves a run that waits for a person. Without

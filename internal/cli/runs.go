@@ -130,8 +130,8 @@ func flagFault(wrong *runquery.FilterError) error {
 func (a *app) showRun(ctx context.Context, id string) error {
 	var steps []runs.Step // in the order of the file, which the result does not have
 	result, err := askRun(ctx, a, id, func(c *web.Client) (result *runs.Result, err error) {
-		if result, err = c.Result(ctx, id); err == nil && a.output == "text" {
-			steps, err = c.Steps(ctx, id)
+		if result, err = a.result(ctx, c, id); err == nil && a.output == "text" {
+			steps, err = c.StepsInShort(ctx, id)
 		}
 		return result, err
 	})

@@ -16,7 +16,7 @@ func (a *app) watchRun(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := session.client.Result(ctx, id); err != nil {
+	if _, err := session.client.ResultInShort(ctx, id); err != nil {
 		return session.abandon(err)
 	}
 	follower, end := session.newFollower(id, a.newView())

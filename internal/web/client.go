@@ -79,6 +79,11 @@ func (c *Client) Result(ctx context.Context, id string) (*runs.Result, error) {
 	return fetch[runs.Result](ctx, c, runPath(id, ""))
 }
 
+// ResultInShort is Result without the long outputs of steps: Step.OutputsBytes says so.
+func (c *Client) ResultInShort(ctx context.Context, id string) (*runs.Result, error) {
+	return fetch[runs.Result](ctx, c, runPath(id, "?short=true"))
+}
+
 // Runs returns one page of runs, the newest first.
 func (c *Client) Runs(ctx context.Context, f runs.Filter) (*Page[runs.Run], error) {
 	query := wire.Query("workflow", f.Workflow, "status", string(f.Status), "query", f.Query, "cursor", f.Cursor, "limit", number(f.Limit),

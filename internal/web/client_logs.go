@@ -69,6 +69,13 @@ func (c *Client) Steps(ctx context.Context, id string) (steps []runs.Step, err e
 	return steps, err
 }
 
+// StepsInShort is Steps without long outputs: Step.OutputsBytes says so.
+func (c *Client) StepsInShort(ctx context.Context, id string) (steps []runs.Step, err error) {
+	query := url.Values{"limit": {strconv.Itoa(longestSteps)}, "short": {"true"}}
+	err = eachPage(ctx, c, runPath(id, "/steps"), query, addTo(&steps))
+	return steps, err
+}
+
 // addTo collects the pages of a list.
 func addTo[T any](list *[]T) func([]T) error {
 	return func(part []T) error {

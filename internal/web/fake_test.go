@@ -92,6 +92,14 @@ func (f *fakeRuns) Get(_ context.Context, id string) (*runs.Result, error) {
 	return &runs.Result{Run: f.row(), Outputs: map[string]json.RawMessage{"big": json.RawMessage(`9007199254740993`)}}, nil
 }
 
+func (f *fakeRuns) GetInShort(ctx context.Context, id string) (*runs.Result, error) {
+	return f.Get(ctx, id)
+}
+
+func (f *fakeRuns) StepsInShort(ctx context.Context, id string) ([]runs.Step, error) {
+	return f.Steps(ctx, id)
+}
+
 func (f *fakeRuns) List(_ context.Context, filter runs.Filter) ([]runs.Run, string, error) {
 	f.mu.Lock()
 	f.filters = append(f.filters, filter)

@@ -27,6 +27,7 @@ const longestSteps = 10_000
 
 type stepsQuery struct {
 	RunRef
+	ShortQuery
 	TailQuery
 	Limit  int             `query:"limit" minimum:"1" maximum:"10000" doc:"The length of the page; 50 where it is not given."`
 	Cursor string          `query:"cursor" doc:"The next_cursor of the page before."`
@@ -42,7 +43,11 @@ func (s *server) steps(ctx context.Context, in *stepsQuery) (Page[runs.Step], er
 	if err != nil {
 		return Page[runs.Step]{}, err
 	}
-	steps, err := s.Runs.Steps(ctx, in.ID)
+	read := s.Runs.Steps
+	if in.Short {
+		read = s.Runs.StepsInShort
+	}
+	steps, err := read(ctx, in.ID)
 	if err != nil {
 		return Page[runs.Step]{}, ofRun(in.ID, err)
 	}

@@ -73,8 +73,22 @@ func (s *server) runs(ctx context.Context, in *runsQuery) (Page[runs.Run], error
 	return newPage(rows, next), err
 }
 
-func (s *server) run(ctx context.Context, in *RunRef) (*runs.Result, error) {
-	result, err := s.Runs.Get(ctx, in.ID)
+// ShortQuery leaves out what is long.
+type ShortQuery struct {
+	Short bool `query:"short" doc:"Leave out the outputs of steps that are long, such as those of a reading of many pages: outputs_bytes says how long they are."`
+}
+
+type runQuery struct {
+	RunRef
+	ShortQuery
+}
+
+func (s *server) run(ctx context.Context, in *runQuery) (*runs.Result, error) {
+	get := s.Runs.Get
+	if in.Short {
+		get = s.Runs.GetInShort
+	}
+	result, err := get(ctx, in.ID)
 	return result, ofRun(in.ID, err)
 }
 

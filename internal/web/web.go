@@ -28,11 +28,13 @@ const Prefix = "/api/v1"
 type Runs interface {
 	Start(ctx context.Context, r engine.StartRequest) (*runs.Run, diag.List, error)
 	Get(ctx context.Context, id string) (*runs.Result, error)
+	GetInShort(ctx context.Context, id string) (*runs.Result, error)
 	Output(ctx context.Context, id, name string) (*engine.RunOutput, error)
 	List(ctx context.Context, f runs.Filter) ([]runs.Run, string, error)
 	Summary(ctx context.Context, r engine.SummaryRequest) (*engine.RunsSummary, error)
 	Acknowledge(ctx context.Context, r engine.AcknowledgeRequest) (int, error)
 	Steps(ctx context.Context, id string) ([]runs.Step, error)
+	StepsInShort(ctx context.Context, id string) ([]runs.Step, error)
 	Events(ctx context.Context, id string, from uint64, limit int) (events []workspace.Event, next uint64, err error)
 	LogPage(ctx context.Context, id string, q engine.LogQuery) (*engine.LogPage, error)
 	Watch(ctx context.Context, id string, from uint64) (<-chan engine.Update, error)

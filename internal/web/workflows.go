@@ -128,7 +128,7 @@ func (s *server) drawn(ctx context.Context, in *graphQuery) (*plan.Workflow, gra
 	if err := ref.check(); err != nil {
 		return nil, options, err
 	}
-	result, err := s.run(ctx, &ref)
+	result, err := s.run(ctx, &runQuery{RunRef: ref, ShortQuery: ShortQuery{Short: true}})
 	switch {
 	case err != nil:
 		return nil, options, err

@@ -43,8 +43,14 @@ func (s *site) runValues(_ *http.Request, runView *engine.RunView) (*screen, err
 	data := dataData{runHead: s.head(runView, "/data"), Plugins: runView.Result.Plugins, Inputs: inputValues(runView.Result.Run.ID, runView.Definition, space)}
 	data.Outputs = s.outputs(runView.Result, runView.Definition.Workflow, space)
 	for _, step := range runView.Steps {
-		if len(step.Outputs) > 2 && len(data.Steps) < shownSteps && len(runs.ParsePath(step.Path).Items) == 0 {
-			data.Steps = append(data.Steps, stepValue{step, space.value("", step.Outputs, stepURL(runView.Result.Run.ID, step.Path)+"/outputs")})
+		if len(data.Steps) == shownSteps || len(runs.ParsePath(step.Path).Items) > 0 {
+			continue
+		}
+		switch file := stepURL(runView.Result.Run.ID, step.Path) + "/outputs"; {
+		case step.OutputsBytes > 0:
+			data.Steps = append(data.Steps, stepValue{step, longValue("", step.OutputsBytes, file)})
+		case len(step.Outputs) > 2:
+			data.Steps = append(data.Steps, stepValue{step, space.value("", step.Outputs, file)})
 		}
 	}
 	return s.runScreen(runView, "run-data", data), nil

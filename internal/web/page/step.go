@@ -101,6 +101,9 @@ func (s *site) stepScreen(r *http.Request, runView *engine.RunView, path string)
 	if len(step.Outputs) > 0 {
 		v := space.value("", step.Outputs, stepURL(run.ID, path)+"/outputs")
 		data.Result = &v
+	} else if step.OutputsBytes > 0 {
+		v := longValue("", step.OutputsBytes, stepURL(run.ID, path)+"/outputs")
+		data.Result = &v
 	}
 	logs, err := s.Engine.LogPage(r.Context(), run.ID, engine.LogQuery{LogFilter: engine.LogFilter{Step: path}, Back: true, Limit: stepLogs})
 	if err != nil {

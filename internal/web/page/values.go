@@ -85,6 +85,11 @@ func (r *room) value(name string, raw json.RawMessage, save string) value {
 	return v
 }
 
+// longValue stands for a value that is too long to be read for a page: it can be saved.
+func longValue(name string, bytes int64, save string) value {
+	return value{Name: name, Size: int(bytes), Save: save, Text: "…", Cut: true}
+}
+
 // cutText is the beginning of a text; no letter is cut in the middle.
 func cutText(text string, most int) (string, bool) {
 	if len(text) <= most {
