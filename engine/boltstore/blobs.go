@@ -77,6 +77,7 @@ func (c *cut) read(tx *bolt.Tx) (value []byte, err error) {
 			value = make([]byte, 0, len(keys)*len(piece))
 		}
 		value = append(value, piece...)
+		giveBack(piece)
 	}
 	return value, nil
 }

@@ -49,7 +49,9 @@ func bytesOfCuts(blobs *bolt.Bucket, cuts []cut) (total int64) {
 	for _, c := range cuts {
 		keys, _ := c.blobs()
 		for _, key := range keys {
-			total += int64(len(blobs.Get(key)))
+			value := blobs.Get(key)
+			total += int64(len(value))
+			giveBack(value) // the head that was read brought its neighbours
 		}
 	}
 	return total

@@ -19,8 +19,9 @@ type longOutputs struct {
 	bytes  int64          // of the pages
 }
 
-// newLongOutputs returns nil where the outputs are small: they are decoded as a whole.
-func newLongOutputs(fields map[string]any, pages []pageText) (*longOutputs, error) {
+// newLongOutputs returns nil where the outputs take no more than most decoded: they are,
+// as a whole.
+func newLongOutputs(fields map[string]any, pages []pageText, most int64) (*longOutputs, error) {
 	long, weight := &longOutputs{fields: fields, pages: pages}, int64(0)
 	parts := make([]schema.EncodedPart, len(pages))
 	for i, page := range pages {
@@ -28,7 +29,7 @@ func newLongOutputs(fields map[string]any, pages []pageText) (*longOutputs, erro
 		weight += schema.Weight(page.items)
 		long.bytes += int64(len(page.items))
 	}
-	if weight <= wholeAnswer {
+	if weight <= most {
 		return nil, nil
 	}
 	items, err := schema.NewEncoded(parts...)

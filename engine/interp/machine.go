@@ -94,8 +94,9 @@ type Machine struct {
 	cursors map[string][]byte // by key
 	memory  memory            // what the run read of earlier ones
 
-	history history
-	decoded decoded
+	history  history
+	decoded  decoded
+	longFrom int64 // what items of a reading may take decoded that are not kept as text; 0 = wholeAnswer
 }
 
 // verdict is how a run ends.

@@ -1,6 +1,7 @@
 package interp
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -260,7 +261,7 @@ func (s *step) pagesDone(next string, truncated bool) {
 		result["windows"] = p.cut.count()
 	}
 	if s.list.m.since(7) {
-		long, err := newLongOutputs(result, p.texts)
+		long, err := newLongOutputs(result, p.texts, cmp.Or(s.list.m.longFrom, wholeAnswer))
 		if err != nil {
 			s.fail(unreadable(err))
 			return

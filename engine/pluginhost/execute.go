@@ -176,7 +176,7 @@ func (h *Host) fitOutput(a *actionContract, value *pluginv1.Value) (json.RawMess
 	if len(doc) == 0 {
 		doc = json.RawMessage("{}")
 	}
-	if _, err := a.clearOutput.Decode(doc); err != nil {
+	if err := a.clearOutput.Check(doc); err != nil { // part by part: a page may be long
 		failure := runs.Failure(plan.KindUnexpectedResponse, runs.AppliedUnknown, "the answer does not fit the output that %s declares: %v", a.FullName(), err)
 		if mismatch, ok := errors.AsType[*schema.Mismatch](err); ok && mismatch.Pointer != "" {
 			failure.Details, _ = json.Marshal(map[string]string{"output_pointer": h.gate.Text(mismatch.Pointer)}) // texts only

@@ -18,6 +18,7 @@ import (
 func Host() System {
 	closeMemory()
 	delayFirstCollection(os.Args)
+	boundGarbage()
 	signal.Ignore(syscall.SIGPIPE)
 	dir, err := os.Getwd()
 	if err != nil {

@@ -31,8 +31,13 @@ type page struct {
 	Next *string `json:"next_cursor" doc:"The number of the next page"`
 }
 
+type entry struct {
+	ID    int64  `json:"id" doc:"Of the row"`
+	Email string `json:"email" doc:"Of the customer"`
+}
+
 type batch struct {
-	Rows []row `json:"rows" doc:"The rows to store"`
+	Rows []entry `json:"rows" doc:"The rows to store"`
 }
 
 type stored struct {
