@@ -44,6 +44,7 @@ type action struct {
 	hooks      []hook
 	validators []func(input any, unknown []string) []Problem
 	narrowers  []func(input any, unknown []string) json.RawMessage
+	identify   func(input any, unknown []string) string // of the items of its pages; nil = as declared
 	reconcile  *reconciler
 
 	configChecks    []func(config, input any, unknown []string) []Problem
@@ -172,7 +173,7 @@ func (a *action) checkDeclarations(p *Plugin) {
 	case a.paging != nil:
 		needInput("cursor field", a.paging.CursorField)
 		a.paging.Identity = cmp.Or(a.identity, itemsAsWhole)
-	case a.identity != "":
+	case a.identity != "" || a.identify != nil:
 		p.failf("action %s: it says what its items are, and is not Paged", a.name)
 	}
 	if a.rng != nil {

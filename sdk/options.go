@@ -39,6 +39,23 @@ func ItemsNamedBy(field string) ActionOption {
 // pages, and that each counts: measured values, lines of a log.
 func ItemsMayRepeat() ActionOption { return func(_ *Plugin, a *action) { a.identity = itemsMayRepeat } }
 
+// NarrowItems lets known inputs say what tells the items of a paged action apart, while a
+// workflow is checked: for an action whose input names the list that it reads. fn returns
+// the name of a field, as for ItemsNamedBy, ItemsAsWhole or ItemsRepeat, or "" to leave it
+// as it is declared.
+func NarrowItems[I any](fn func(in I, unknown []string) string) ActionOption {
+	return func(_ *Plugin, a *action) {
+		a.hooks = append(a.hooks, hook{"NarrowItems", reflect.TypeFor[I]()})
+		a.identify = func(input any, unknown []string) string { return fn(*input.(*I), unknown) }
+	}
+}
+
+// What NarrowItems returns where it is no name of a field.
+const (
+	ItemsAsWhole = itemsAsWhole   // an item is the same as another as a whole
+	ItemsRepeat  = itemsMayRepeat // each item counts
+)
+
 // What Paging.identity says where it is no name of a field.
 const (
 	itemsAsWhole   = "*"

@@ -109,6 +109,9 @@ func (s *service) Validate(_ context.Context, request *pluginv1.ValidateRequest)
 			response.OutputSchema = narrowed
 		}
 	}
+	if a.identify != nil {
+		response.PagingIdentity = a.identify(input, unknown)
+	}
 	more, narrowed := s.plugin.validateOn(a, request, input, unknown)
 	response.Diagnostics = append(response.Diagnostics, protoDiagnostics(more)...)
 	if narrowed != nil {

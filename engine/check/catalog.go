@@ -54,6 +54,7 @@ type ConnectionCatalog interface {
 type Validation struct {
 	Problems []ValidationProblem
 	Output   json.RawMessage // narrowed output schema; empty = the action's own
+	Identity string          // what tells the items of its pages apart; empty = the action's own
 }
 
 // ValidationProblem is one finding of a plugin. Pointer is a JSON Pointer into

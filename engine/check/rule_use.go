@@ -164,6 +164,9 @@ func (c *checker) ask(s *step, input []byte, unknown []string) *schema.Type {
 			problem.Severity = diag.Warning
 		}
 	}
+	if s.src.Paginate != nil {
+		s.plan.PageIdentity = validation.Identity
+	}
 	if len(validation.Output) == 0 {
 		return nil
 	}

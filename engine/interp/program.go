@@ -221,6 +221,9 @@ func (c *compiler) action(code *stepCode) error {
 	}
 	if step.Paginate != nil {
 		code.page, err = compilePage(action.action, code.output)
+		if err == nil && step.PageIdentity != "" {
+			code.page.identity = step.PageIdentity
+		}
 	}
 	return err
 }

@@ -102,6 +102,7 @@ type Step struct {
 	OnError      map[ErrorKind]Reaction `json:"on_error,omitempty"`
 	OnUnknown    string                 `json:"on_unknown,omitempty"`    // ask, retry, fail; "" = ask
 	OutputSchema json.RawMessage        `json:"output_schema,omitempty"` // narrowed by Validate; empty = the action's own
+	PageIdentity string                 `json:"page_identity,omitempty"` // with Paginate: Paging.Identity, narrowed by Validate; empty = the action's own
 
 	// Workflow is set for a step that runs a sub-workflow: its name among the
 	// plan's Workflows. Uses is what the author wrote.

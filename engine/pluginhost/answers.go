@@ -19,20 +19,27 @@ const (
 // process that checks the same workflow need not start it.
 type answers struct {
 	mu          sync.Mutex
-	validations map[string]validation
+	validations map[string]Validation
 	file        string // "" = not read yet
 	fresh       bool   // there is something to keep
 }
 
-type validation struct {
-	diagnostics []Diagnostic
-	output      json.RawMessage
+// Validation is what a plugin says to an input of one of its actions.
+type Validation struct {
+	Diagnostics []Diagnostic
+	Output      json.RawMessage // output schema, where the input narrows it; nil = as described
+	Identity    string          // what tells the items of its pages apart, as plan.Paging has it; "" = as described
 }
 
-// keptAnswers is the file: narrowed output schemas by question, null = not narrowed.
-type keptAnswers map[string]json.RawMessage
+// keptAnswers is the file: what the plugin had nothing against, by question.
+type keptAnswers map[string]keptAnswer
 
-func (a *answers) get(dir, plugin, question string) (validation, bool) {
+type keptAnswer struct {
+	Output   json.RawMessage `json:"output,omitempty"`
+	Identity string          `json:"identity,omitempty"`
+}
+
+func (a *answers) get(dir, plugin, question string) (Validation, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.file == "" {
@@ -43,28 +50,25 @@ func (a *answers) get(dir, plugin, question string) (validation, bool) {
 }
 
 func (a *answers) read(file string) {
-	a.file, a.validations = file, map[string]validation{}
+	a.file, a.validations = file, map[string]Validation{}
 	var kept keptAnswers
 	if err := readJSON(file, &kept); err != nil {
 		return // it is only a cache
 	}
-	for question, output := range kept {
-		if string(output) == "null" {
-			output = nil
-		}
-		if _, err := schemaOf(output); output == nil || err == nil {
-			a.validations[question] = validation{output: output}
+	for question, answer := range kept {
+		if _, err := schemaOf(answer.Output); answer.Output == nil || err == nil {
+			a.validations[question] = Validation{Output: answer.Output, Identity: answer.Identity}
 		}
 	}
 }
 
-func (a *answers) put(question string, v validation) {
+func (a *answers) put(question string, v Validation) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.validations) >= maxAnswers {
 		clear(a.validations)
 	}
-	a.validations[question], a.fresh = v, a.fresh || len(v.diagnostics) == 0
+	a.validations[question], a.fresh = v, a.fresh || len(v.Diagnostics) == 0
 }
 
 // keep writes the file; a failure only costs a start the next time.
@@ -76,8 +80,8 @@ func (a *answers) keep() {
 	}
 	kept := keptAnswers{}
 	for question, v := range a.validations {
-		if len(v.diagnostics) == 0 { // others may hold a word of the input
-			kept[question] = v.output
+		if len(v.Diagnostics) == 0 { // others may hold a word of the input
+			kept[question] = keptAnswer{v.Output, v.Identity}
 		}
 	}
 	if data, err := json.Marshal(kept); err == nil && len(data) <= maxAnswersFile {

@@ -27,41 +27,42 @@ import (
 // the same folder where the plugin had nothing against the input. The error is a
 // *PluginError, a *runs.Error or the context's.
 func (h *Host) Validate(ctx context.Context, action, digest string, input json.RawMessage, unknown []string) ([]Diagnostic, json.RawMessage, error) {
-	return h.ValidateOn(ctx, action, digest, Connection{}, input, unknown)
+	v, err := h.ValidateOn(ctx, action, digest, Connection{}, input, unknown)
+	return v.Diagnostics, v.Output, err
 }
 
 // ValidateOn is Validate for a call whose connection is known: a plugin that looks at
 // configs (handshake.FeatureValidateConfig) gets that of the connection, without its
 // secrets. The zero Connection is one that is not known.
-func (h *Host) ValidateOn(ctx context.Context, action, digest string, conn Connection, input json.RawMessage, unknown []string) ([]Diagnostic, json.RawMessage, error) {
+func (h *Host) ValidateOn(ctx context.Context, action, digest string, conn Connection, input json.RawMessage, unknown []string) (Validation, error) {
 	plugin, name := splitAction(action)
 	u, c, err := h.contract(ctx, plugin, digest)
 	if err != nil {
-		return nil, nil, err
+		return Validation{}, err
 	}
 	a, failure := u.action(ctx, c, name)
 	if failure != nil {
-		return nil, nil, failure
+		return Validation{}, failure
 	}
 	if input, unknown, err = withoutSecrets(input, unknown); err != nil {
-		return nil, nil, fmt.Errorf("validate %s: %w", action, err)
+		return Validation{}, fmt.Errorf("validate %s: %w", action, err)
 	}
 	request := &pluginv1.ValidateRequest{Action: name, Input: &pluginv1.Value{Json: input}, Unknown: unknown, Recipe: a.recipe}
 	if err := configure(request, c, conn); err != nil {
-		return nil, nil, fmt.Errorf("validate %s: %w", action, err)
+		return Validation{}, fmt.Errorf("validate %s: %w", action, err)
 	}
 	question := questionKey(c.Digest, request)
 	if v, ok := u.plugin.answers.get(h.dir, plugin, question); ok && !u.isAttached() {
-		return v.diagnostics, v.output, nil
+		return v, nil
 	}
 	v, err := u.validate(ctx, request)
 	if err != nil {
-		return nil, nil, err
+		return Validation{}, err
 	}
 	if !u.isAttached() { // the next process may answer otherwise
 		u.plugin.answers.put(question, v)
 	}
-	return v.diagnostics, v.output, nil
+	return v, nil
 }
 
 // configure puts the config of a connection into a question to a plugin that looks at it.
@@ -77,9 +78,12 @@ func configure(request *pluginv1.ValidateRequest, c *contract, conn Connection) 
 	return nil
 }
 
+// keptForm tells answers in the form of keptAnswer from those that were kept before.
+const keptForm = "2"
+
 func questionKey(digest string, request *pluginv1.ValidateRequest) string {
 	sum := sha256.New()
-	for _, part := range append([]string{digest, request.GetAction(), string(request.GetInput().GetJson())}, request.GetUnknown()...) {
+	for _, part := range append([]string{keptForm, digest, request.GetAction(), string(request.GetInput().GetJson())}, request.GetUnknown()...) {
 		fmt.Fprintf(sum, "%d:%s", len(part), part)
 	}
 	if request.GetConfig() != nil {
@@ -90,24 +94,24 @@ func questionKey(digest string, request *pluginv1.ValidateRequest) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-func (u *unit) validate(ctx context.Context, request *pluginv1.ValidateRequest) (validation, error) {
+func (u *unit) validate(ctx context.Context, request *pluginv1.ValidateRequest) (Validation, error) {
 	p, err := u.acquire(ctx, "")
 	if err != nil {
-		return validation{}, err
+		return Validation{}, err
 	}
 	defer u.release(p, "")
 	ctx, cancel := u.patient(ctx)
 	defer cancel()
 	response, err := p.rpc.Validate(ctx, request)
 	if err != nil {
-		return validation{}, p.brokenCall(ctx, err)
+		return Validation{}, p.brokenCall(ctx, err)
 	}
-	v := validation{diagnostics: diagnosticsOf(response.GetDiagnostics())}
+	v := Validation{Diagnostics: diagnosticsOf(response.GetDiagnostics()), Identity: response.GetPagingIdentity()}
 	if narrowed := response.GetOutputSchema(); len(narrowed) > 0 {
 		if _, err := schemaOf(narrowed); err != nil {
-			return validation{}, runs.Failure(plan.KindUnexpectedResponse, runs.NotApplied, "plugin %s narrowed the output to a wrong schema: %v", u.source.Name, err)
+			return Validation{}, runs.Failure(plan.KindUnexpectedResponse, runs.NotApplied, "plugin %s narrowed the output to a wrong schema: %v", u.source.Name, err)
 		}
-		v.output = narrowed
+		v.Output = narrowed
 	}
 	return v, nil
 }

@@ -110,12 +110,12 @@ func (c *catalog) ValidateOn(ctx context.Context, action, connection string, inp
 	if _, builtin := c.project.builtins[action]; builtin {
 		return check.Validation{}, nil
 	}
-	diagnostics, output, err := c.project.askPluginOn(ctx, action, connection, input, unknown)
+	said, err := c.project.askPluginOn(ctx, action, connection, input, unknown)
 	if err != nil {
 		return check.Validation{}, err
 	}
-	validation := check.Validation{Output: output}
-	for _, d := range diagnostics {
+	validation := check.Validation{Output: said.Output, Identity: said.Identity}
+	for _, d := range said.Diagnostics {
 		severity := diag.Warning
 		if d.Error {
 			severity = diag.Error

@@ -93,12 +93,13 @@ func (p *Workspace) ForgetFailures() {
 // askPlugin asks the plugin of an action about an input, in the revision that the project
 // goes by.
 func (p *Workspace) askPlugin(ctx context.Context, action string, input json.RawMessage, unknown []string) ([]pluginhost.Diagnostic, json.RawMessage, error) {
-	return p.askPluginOn(ctx, action, "", input, unknown)
+	v, err := p.askPluginOn(ctx, action, "", input, unknown)
+	return v.Diagnostics, v.Output, err
 }
 
 // askPluginOn is askPlugin for a call through a connection, "" where it is not known. What
 // is wrong with the connection itself is told elsewhere: the plugin is asked without it.
-func (p *Workspace) askPluginOn(ctx context.Context, action, connection string, input json.RawMessage, unknown []string) ([]pluginhost.Diagnostic, json.RawMessage, error) {
+func (p *Workspace) askPluginOn(ctx context.Context, action, connection string, input json.RawMessage, unknown []string) (pluginhost.Validation, error) {
 	plugin, _, _ := strings.Cut(action, ".")
 	digest := ""
 	var conn pluginhost.Connection

@@ -19,6 +19,15 @@ type pages struct {
 	First     *int64  `json:"first"`
 	Total     *string `json:"total"`
 	More      *string `json:"more"`
+	NamedBy   string  `json:"named_by"`
+}
+
+// namedBy says what tells the items of a list apart: it is the input that names the list.
+func namedBy(in getInput, _ []string) string {
+	if in.Pages == nil {
+		return ""
+	}
+	return in.Pages.NamedBy
 }
 
 // The ways to the next page.

@@ -74,7 +74,7 @@ func options(own ...sdk.ActionOption) []sdk.ActionOption {
 }
 
 func (p *plugin) readOptions(input sdk.Value) []sdk.ActionOption {
-	return []sdk.ActionOption{sdk.Input(input), sdk.Output(pagedOutputSchema()), sdk.ValidateWith(p.checkGet), sdk.NarrowWith(p.narrowGet)}
+	return []sdk.ActionOption{sdk.Input(input), sdk.Output(pagedOutputSchema()), sdk.ValidateWith(p.checkGet), sdk.NarrowWith(p.narrowGet), sdk.NarrowItems(namedBy)}
 }
 
 func (p *plugin) writeOptions(input sdk.Value) []sdk.ActionOption {

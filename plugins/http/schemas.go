@@ -56,7 +56,8 @@ const pageFields = `
   "size_query": {"type": "string", "minLength": 1, "description": "Parameter of the query that takes size."},
   "first": {"type": "integer", "minimum": 0, "description": "Number of the first page, 1 where it is not given; index of the first item, 0."},
   "total": {"type": "string", "description": "JSON Pointer of how many items there are in all: the reading ends with the last of them."},
-  "more": {"type": "string", "description": "JSON Pointer of a boolean that says whether there is another page."}
+  "more": {"type": "string", "description": "JSON Pointer of a boolean that says whether there is another page."},
+  "named_by": {"type": "string", "minLength": 1, "description": "Field that tells items apart, such as id; - where equal items are right and each counts. Without it an item is the same as another as a whole."}
 }, "description": "How a list is read page by page, with paginate or one page at a time."},
 "cursor": {"type": ["string", "null"], "description": "Page to begin at: a next_cursor of before."}`
 

@@ -161,6 +161,19 @@ func (p *Plugin) ValidateNarrow(action string, input any, unknown ...string) ([]
 	return problems(response.GetDiagnostics()), response.GetOutputSchema()
 }
 
+// ItemsNamedBy is what the action says of its items for an input, see sdk.NarrowItems; "" for
+// what its description says.
+func (p *Plugin) ItemsNamedBy(action string, input any, unknown ...string) string {
+	p.t.Helper()
+	response, err := p.client.Validate(p.t.Context(), &pluginv1.ValidateRequest{
+		Action: action, Input: &pluginv1.Value{Json: encode(p.t, input)}, Unknown: unknown, Recipe: p.recipes[action],
+	})
+	if err != nil {
+		p.t.Fatalf("validate %s: %v", action, err)
+	}
+	return response.GetPagingIdentity()
+}
+
 // ValidateOn is ValidateNarrow by a host that knows the connection: config is what stands
 // in it. missing names, as JSON Pointers, the secrets that are not told.
 func (p *Plugin) ValidateOn(action string, config any, missing []string, input any, unknown ...string) ([]sdk.Problem, json.RawMessage) {

@@ -85,7 +85,7 @@ func answerRows(add adder) {
 	}
 	add("Value", Row{Field: "json", Kind: Document, Shown: true}, Row{Field: "sensitive", Kind: Opaque})
 	add("Diagnostic", text("summary", maxText), text("detail", maxText), text("pointer", maxPointer))
-	add("ValidateResponse", Row{Field: "output_schema", Kind: Schema, Shown: true})
+	add("ValidateResponse", Row{Field: "output_schema", Kind: Schema, Shown: true}, Row{Field: "paging_identity", Kind: Name, Shown: true})
 	add("CheckConnectionResponse", text("account", maxText), text("note", maxText))
 	add("Log", text("message", 0), Row{Field: "fields", Kind: Said, Shown: true}) // the meter cuts lines
 	add("Progress", text("message", maxPointer))

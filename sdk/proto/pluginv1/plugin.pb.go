@@ -1688,11 +1688,12 @@ func (x *ValidateRequest) GetRecipe() []byte {
 }
 
 type ValidateResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Diagnostics   []*Diagnostic          `protobuf:"bytes,1,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`                       // empty = nothing is wrong
-	OutputSchema  []byte                 `protobuf:"bytes,2,opt,name=output_schema,json=outputSchema,proto3" json:"output_schema,omitempty"` // narrowed by the known input; empty = as described
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Diagnostics    []*Diagnostic          `protobuf:"bytes,1,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`                             // empty = nothing is wrong
+	OutputSchema   []byte                 `protobuf:"bytes,2,opt,name=output_schema,json=outputSchema,proto3" json:"output_schema,omitempty"`       // narrowed by the known input; empty = as described
+	PagingIdentity string                 `protobuf:"bytes,3,opt,name=paging_identity,json=pagingIdentity,proto3" json:"paging_identity,omitempty"` // Paging.identity of a call with the known input, where the action has pages; empty = as described
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ValidateResponse) Reset() {
@@ -1737,6 +1738,13 @@ func (x *ValidateResponse) GetOutputSchema() []byte {
 		return x.OutputSchema
 	}
 	return nil
+}
+
+func (x *ValidateResponse) GetPagingIdentity() string {
+	if x != nil {
+		return x.PagingIdentity
+	}
+	return ""
 }
 
 type ConnectRequest struct {
@@ -4059,10 +4067,11 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"connection\x120\n" +
 	"\x06config\x18\x05 \x01(\v2\x18.flowrun.plugin.v1.ValueR\x06config\x12%\n" +
 	"\x0econfig_unknown\x18\x06 \x03(\tR\rconfigUnknown\x12\x16\n" +
-	"\x06recipe\x18\a \x01(\fR\x06recipe\"x\n" +
+	"\x06recipe\x18\a \x01(\fR\x06recipe\"\xa1\x01\n" +
 	"\x10ValidateResponse\x12?\n" +
 	"\vdiagnostics\x18\x01 \x03(\v2\x1d.flowrun.plugin.v1.DiagnosticR\vdiagnostics\x12#\n" +
-	"\routput_schema\x18\x02 \x01(\fR\foutputSchema\"\x9b\x01\n" +
+	"\routput_schema\x18\x02 \x01(\fR\foutputSchema\x12'\n" +
+	"\x0fpaging_identity\x18\x03 \x01(\tR\x0epagingIdentity\"\x9b\x01\n" +
 	"\x0eConnectRequest\x12\x1e\n" +
 	"\n" +
 	"connection\x18\x01 \x01(\tR\n" +
