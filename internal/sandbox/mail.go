@@ -27,7 +27,7 @@ func (s *Sandbox) startMail(o Options) error {
 		"host": "127.0.0.1", "port": takes.Addr().(*net.TCPAddr).Port, "security": "none", "private": true, "from": "sandbox@example.com",
 	})
 	s.services = append(s.services, Service{
-		Plugin: "mail", Config: config, Keep: []string{"from", "senders", "envelope_from", "reply_to", "recipients", "max_bytes"}, Rate: s.rate, URL: "http://" + page.Addr().String(),
+		Plugin: "mail", Config: config, Keep: []string{"from", "to", "senders", "envelope_from", "reply_to", "recipients", "max_bytes"}, Rate: s.rate, URL: "http://" + page.Addr().String(),
 	})
 	return nil
 }

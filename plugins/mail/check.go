@@ -64,9 +64,8 @@ func checkInput(in sendInput, unknown []string) []sdk.Problem {
 
 // recipients checks all addresses of an input.
 func (c *checker) recipients(in sendInput) {
-	count, known := 0, true
+	count := 0
 	for _, list := range in.lists() {
-		known = known && c.knows("/"+list.name)
 		if list.name != "reply_to" {
 			count += len(list.values)
 		}
@@ -77,12 +76,9 @@ func (c *checker) recipients(in sendInput) {
 	if !sdk.IsNull(in.From) {
 		c.mailbox("/from", in.From)
 	}
-	switch {
-	case count > mostRecipients:
+	if count > mostRecipients {
 		c.problems = append(c.problems, sdk.Problemf("/to", "has with cc and bcc %d recipients, at most %d are sent to at once", count, mostRecipients).
 			WithDetail("send to each, or to batches of them, with foreach"))
-	case count == 0 && known:
-		c.problems = append(c.problems, sdk.Problemf("/to", "there is no recipient").WithDetail("name one in to, cc or bcc"))
 	}
 }
 
@@ -133,8 +129,8 @@ func (c *checker) line(at, text string) {
 }
 
 func (c *checker) attachment(at string, file attachment) {
-	if c.knows(at + "/name") {
-		if wrong := fileNameProblem(file.Name); wrong != "" {
+	if c.knows(at+"/name") && (c.knows(at+"/blob") || file.Name != "") {
+		if wrong := fileNameProblem(file.fileName()); wrong != "" {
 			c.say(at+"/name", "%s", wrong)
 		}
 	}
@@ -143,17 +139,23 @@ func (c *checker) attachment(at string, file attachment) {
 			c.say(at+"/media_type", "%s", wrong)
 		}
 	}
-	if !c.knows(at+"/text") || !c.knows(at+"/base64") {
+	if !c.knows(at+"/text") || !c.knows(at+"/base64") || !c.knows(at+"/blob") {
 		return
 	}
+	contents := 0
+	for _, given := range []bool{file.Text != nil, file.Base64 != nil, file.Blob != nil} {
+		if given {
+			contents++
+		}
+	}
 	switch {
-	case file.Text == nil && file.Base64 == nil:
-		c.say(at, "has no content: give text or base64")
-	case file.Text != nil && file.Base64 != nil:
-		c.say(at, "has two contents: give text or base64")
+	case contents == 0:
+		c.say(at, "has no content: give text, base64 or blob")
+	case contents > 1:
+		c.say(at, "has %d contents: give text, base64 or blob", contents)
 	case file.Base64 != nil:
-		if _, err := base64.StdEncoding.DecodeString(*file.Base64); err != nil {
-			c.say(at+"/base64", "is no base64: %v", err)
+		if _, err := base64.StdEncoding.DecodeString(*file.Base64); err != nil || strings.ContainsAny(*file.Base64, "\r\n") {
+			c.say(at+"/base64", "is no base64 on one line")
 		}
 	}
 }
@@ -204,6 +206,9 @@ func checkOnConfig(config Config, in sendInput, unknown []string) []sdk.Problem 
 		if sender.key() != own.key() && !takes(config.Senders, sender) {
 			c.problems = append(c.problems, sdk.Problemf("/from", "the connection may not send as %s", sdk.Shown(sender.address, 100)).WithDetail("list it in `senders` of the connection"))
 		}
+	}
+	if !in.namesSomebody() && len(config.To) == 0 && c.knows("/to") && c.knows("/cc") && c.knows("/bcc") {
+		c.problems = append(c.problems, sdk.Problemf("/to", "there is no recipient").WithDetail("name one in to, cc or bcc, or in `to` of the connection"))
 	}
 	if len(config.Recipients) == 0 {
 		return c.problems

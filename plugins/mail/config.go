@@ -21,6 +21,7 @@ type Config struct {
 	Senders      []string `json:"senders,omitempty" doc:"Other senders that steps may name: addresses, * stands for anything within one side of the @"`
 	EnvelopeFrom string   `json:"envelope_from,omitempty" doc:"Address that failures of delivery go to, instead of the sender's"`
 	ReplyTo      string   `json:"reply_to,omitempty" doc:"Where answers go, unless the step says it"`
+	To           []string `json:"to,omitempty" max:"100" doc:"Recipients of a message that names none, and of outputs that are delivered here"`
 	Recipients   []string `json:"recipients,omitempty" doc:"The only recipients that messages may go to: addresses, * stands for anything within one side of the @; without it anybody"`
 
 	CAFile string `json:"ca_file,omitempty" doc:"PEM file with certificates to trust besides the system's"`
@@ -87,6 +88,15 @@ func checkConfig(c Config) []sdk.Problem {
 	}
 	if _, wrong := parseAddress(c.EnvelopeFrom); c.EnvelopeFrom != "" && wrong != "" {
 		say("/envelope_from", "write an address without a name", "%s", wrong)
+	}
+	for i, text := range c.To {
+		m, wrong := parseMailbox(text)
+		if wrong == "" && len(c.Recipients) > 0 && !takes(c.Recipients, m) {
+			wrong = "is none of the recipients of the connection"
+		}
+		if wrong != "" {
+			say(sdk.Pointer("to", i), "", "%s", wrong)
+		}
 	}
 	for _, list := range []struct {
 		name     string

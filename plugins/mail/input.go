@@ -20,13 +20,18 @@ type sendInput struct {
 	OnRefused   string            `json:"on_refused"`
 }
 
-// attachment is one attached file: its content is text or base64.
+// attachment is one attached file: its content is text, base64 or a large value.
 type attachment struct {
-	Name      string  `json:"name"`
-	MediaType string  `json:"media_type"`
-	Text      *string `json:"text"`
-	Base64    *string `json:"base64"`
+	Name      string    `json:"name"`
+	MediaType string    `json:"media_type"`
+	Text      *string   `json:"text"`
+	Base64    *string   `json:"base64"`
+	Blob      *sdk.Blob `json:"blob"`
 }
+
+// namesSomebody reports whether the input names recipients; without it they are those of
+// the connection.
+func (in sendInput) namesSomebody() bool { return len(in.To)+len(in.CC)+len(in.BCC) > 0 }
 
 // What becomes of a message of which the server refuses some recipients.
 const (
@@ -67,7 +72,7 @@ func addressesSchema(doc string) string {
 // inputSchema is written out: an address is of two kinds.
 func inputSchema() sdk.Value {
 	return sdk.Value(`{"type": "object", "additionalProperties": false, "required": ["subject"], "properties": {
-"to": ` + addressesSchema("Recipients: ann@example.com, Ann <ann@example.com>, or an object with address and name.") + `,
+"to": ` + addressesSchema("Recipients: ann@example.com, Ann <ann@example.com>, or an object with address and name. Where to, cc and bcc are empty, those of the connection.") + `,
 "cc": ` + addressesSchema("Recipients of a copy.") + `,
 "bcc": ` + addressesSchema("Recipients of a copy that no other sees.") + `,
 "from": ` + addressSchema + `, "description": "Another sender than the connection's, one that its senders allow."},
@@ -76,12 +81,13 @@ func inputSchema() sdk.Value {
 "markdown": {"type": "string", "description": "The message in Markdown: it is sent as it is, and as HTML made of it. HTML in it stays text, pictures become links."},
 "text": {"type": "string", "description": "The message as text; beside markdown or html what is shown where no HTML is."},
 "html": {"type": "string", "description": "The message as HTML, sent as it stands."},
-"attachments": {"type": "array", "maxItems": 100, "items": {"type": "object", "additionalProperties": false, "required": ["name"], "properties": {
-  "name": {"type": "string", "minLength": 1, "description": "Name of the file, at most 255 bytes, without a path."},
-  "media_type": {"type": "string", "minLength": 3, "description": "Its media type; by the name's extension where it is not said."},
+"attachments": {"type": "array", "maxItems": 100, "items": {"type": "object", "additionalProperties": false, "properties": {
+  "name": {"type": "string", "minLength": 1, "description": "Name of the file, at most 255 bytes, without a path; that of the blob where it is not said."},
+  "media_type": {"type": "string", "minLength": 3, "description": "Its media type; that of the blob, or by the name's extension, where it is not said."},
   "text": {"type": "string", "description": "Its content as text, UTF-8."},
-  "base64": {"type": "string", "description": "Its content as bytes, in base64."}
-}}, "description": "Attached files. Each has text or base64."},
+  "base64": {"type": "string", "description": "Its content as bytes, in base64."},
+  "blob": {"type": "object", "x-flowrun-blob": true, "description": "Its content as a large value that another step gave."}
+}}, "description": "Attached files. Each has text, base64 or a blob."},
 "headers": {"type": "object", "additionalProperties": {"type": "string"}, "description": "More headers: X-… and those of lists and of automatic mail; no others."},
 "in_reply_to": {"type": "string", "minLength": 3, "description": "Message-ID of the message that this one answers, such as a message_id of before."},
 "references": {"type": "array", "maxItems": 100, "items": {"type": "string", "minLength": 3}, "description": "Message-IDs of the thread, the oldest first; in_reply_to where nothing is said."},

@@ -3,14 +3,9 @@ package mail
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
-	"fmt"
 	"io"
 	"maps"
-	"mime"
-	"net/textproto"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -26,7 +21,8 @@ type message struct {
 	envelopeFrom string
 	recipients   []recipient // each address once
 	utf8         bool        // the server must have SMTPUTF8
-	bytes        []byte      // CRLF lines, not yet stuffed with dots
+	segments     []segment   // the message in CRLF lines, not yet stuffed with dots
+	size         int64       // bytes of it
 }
 
 // recipient is an address with the field of the input that names it first.
@@ -57,18 +53,27 @@ func (p *plugin) compose(config Config, in sendInput, key string, now time.Time)
 	if err := p.write(out, in); err != nil {
 		return nil, err
 	}
+	places, err := p.places(len(in.Attachments))
+	if err != nil {
+		return nil, err
+	}
 	for i, file := range in.Attachments {
-		attach(out, i, file)
+		attach(out, file, places[i])
 	}
 	raw := &bounded{most: config.MaxBytes}
 	if _, err := out.WriteTo(raw); err != nil {
 		return nil, sdk.Refused(sdk.CodeInternal, "write the message: %v", err)
 	}
-	if raw.over {
+	if m.segments, err = cutAt(raw.Bytes(), places, in.Attachments); err != nil {
+		return nil, err
+	}
+	for _, part := range m.segments {
+		m.size += part.size()
+	}
+	if raw.over || m.size > config.MaxBytes {
 		return nil, sdk.Invalid("", "the message has more than %d bytes as it is sent", config.MaxBytes).WithReason("too_large").
 			WithHint("send less, or set `max_bytes` of the connection higher where its server takes more")
 	}
-	m.bytes = raw.Bytes()
 	return m, nil
 }
 
@@ -82,6 +87,11 @@ func messageIDOf(key string, sender mailbox) string {
 // address puts the recipients on the message and into its envelope.
 func (m *message) address(out *mailer.Msg, config Config, in sendInput) {
 	seen := map[string]bool{}
+	if !in.namesSomebody() {
+		for _, text := range config.To {
+			in.To = append(in.To, sdk.Text(text))
+		}
+	}
 	for _, list := range in.lists() {
 		for i, value := range list.values {
 			box, _ := readMailbox(value)
@@ -155,49 +165,6 @@ func (p *plugin) write(out *mailer.Msg, in sendInput) error {
 		out.SetBodyString(mailer.TypeTextPlain, *text)
 	}
 	return nil
-}
-
-// attach adds a file. Its name is written as RFC 2231 says, which the library does not.
-func attach(out *mailer.Msg, number int, file attachment) {
-	raw := []byte{}
-	mediaType := file.MediaType
-	if mediaType == "" {
-		mediaType = typeOf(file.Name)
-	}
-	switch {
-	case file.Base64 != nil:
-		raw, _ = base64.StdEncoding.DecodeString(*file.Base64) // it was checked
-	case file.Text != nil:
-		raw = []byte(*file.Text)
-		if mediaType == "" {
-			mediaType = "text/plain"
-		}
-	}
-	kind, params, err := mime.ParseMediaType(mediaType)
-	if err != nil || strings.HasPrefix(kind, "multipart/") || strings.HasPrefix(kind, "message/") {
-		kind, params = "application/octet-stream", map[string]string{}
-	}
-	if file.Text != nil && strings.HasPrefix(kind, "text/") {
-		params["charset"] = "utf-8"
-	}
-	out.AttachReadSeeker(fmt.Sprintf("attachment-%d", number+1), bytes.NewReader(raw), func(made *mailer.File) {
-		made.Header = textproto.MIMEHeader{
-			"Content-Type":              {mime.FormatMediaType(kind, params)},
-			"Content-Disposition":       {mime.FormatMediaType("attachment", map[string]string{"filename": file.Name})},
-			"Content-Transfer-Encoding": {"base64"},
-		}
-	})
-}
-
-// typeOf is the media type of a file's name, "" where it is not known. The table is the
-// plugin's own: that of the machine differs from one to the next.
-func typeOf(name string) string {
-	return map[string]string{
-		".csv": "text/csv", ".txt": "text/plain", ".log": "text/plain", ".md": "text/markdown", ".html": "text/html", ".ics": "text/calendar", ".xml": "application/xml",
-		".json": "application/json", ".yaml": "application/yaml", ".yml": "application/yaml", ".pdf": "application/pdf", ".zip": "application/zip", ".gz": "application/gzip",
-		".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".svg": "image/svg+xml",
-		".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-	}[strings.ToLower(path.Ext(name))]
 }
 
 // oneSpace is a text with one space where there are several: lines of a header break at

@@ -102,8 +102,6 @@ func TestWhatIsCheckedBefore(t *testing.T) {
 		"nothing to send":          {in{"text": nil}, nil, ""},
 		"a text that comes later":  {in{"text": nil}, []string{"/text"}, "-"},
 		"two HTMLs":                {in{"markdown": "a", "html": "b"}, nil, "/html"},
-		"nobody":                   {in{"to": nil}, nil, "/to"},
-		"somebody who comes later": {in{"to": nil}, []string{"/cc"}, "-"},
 		"no address":               {in{"to": []any{"ann@example.com", "bob"}}, nil, "/to/1"},
 		"no address, later":        {in{"to": []any{"ann@example.com", ""}}, []string{"/to/1"}, "-"},
 		"answers to nobody":        {in{"reply_to": []any{"bob"}}, nil, "/reply_to/0"},
@@ -166,6 +164,16 @@ func TestBoundsOfAConnection(t *testing.T) {
 			t.Errorf("from %s: %v", address, problems)
 		}
 	}
+	nobody := in{"subject": "x", "text": "y"}
+	if problems, _ := p.ValidateOn("send", config, nil, nobody); len(problems) != 1 || problems[0].Pointer != "/to" {
+		t.Errorf("nobody: %v", problems)
+	}
+	if problems, _ := p.ValidateOn("send", config, nil, nobody, "/cc"); len(problems) > 0 {
+		t.Errorf("somebody who comes later: %v", problems)
+	}
+	if problems, _ := p.ValidateOn("send", with(config, in{"to": []any{"ann@example.com"}}), nil, nobody); len(problems) > 0 {
+		t.Errorf("those of the connection: %v", problems)
+	}
 	if problems, _ := p.ValidateOn("send", config, nil, hello(in{"to": []any{""}}), "/to/0"); len(problems) > 0 {
 		t.Errorf("an address that is not known: %v", problems)
 	}
@@ -207,6 +215,7 @@ func TestWhatAConnectionMaySay(t *testing.T) {
 	base := in{"host": "mail.example.com", "from": "reports@example.com"}
 	for at, more := range map[string]in{
 		"/security": {"security": "none"}, "/from": {"from": "reports"}, "/reply_to": {"reply_to": "a b"}, "/envelope_from": {"envelope_from": "Ann <ann@example.com>"}, "/recipients/0": {"recipients": []any{"*"}},
+		"/to/1": {"to": []any{"a@example.com", "b"}}, "/to/0": {"to": []any{"a@example.net"}, "recipients": []any{"*@example.com"}},
 		"/senders/1": {"senders": []any{"*@example.com", "a@*."}}, "/helo": {"helo": "a b"}, "/timeout": {"timeout": "1h"}, "/password": {"username": "me"}, "/username": {"password": "x"},
 		"/auth": {"auth": "xoauth2", "username": "me"}, "/networks/0": {"networks": []any{"10.0.0.1"}}, "/key_file": {"cert_file": "x.pem"}, "/ca_file": {"ca_file": "/no/such/file"}, "/token_from": {"username": "me", "token": "x", "token_from": in{"connection": "a"}},
 	} {

@@ -28,7 +28,7 @@ func (p *plugin) send(c *call, in sendInput) (sent, error) {
 		return sent{}, err
 	}
 	defer s.end()
-	output := sent{MessageID: m.id, Accepted: []string{}, Refused: []refusal{}, Size: int64(len(m.bytes))}
+	output := sent{MessageID: m.id, Accepted: []string{}, Refused: []refusal{}, Size: m.size}
 	if err := s.envelope(m, in.OnRefused, &output); err != nil {
 		return output, err
 	}
@@ -56,8 +56,8 @@ func (p *plugin) key(given string) (string, error) {
 
 // envelope names sender and recipients. Where it fails nobody gets the message.
 func (s *session) envelope(m *message, onRefused string, output *sent) error {
-	if most := s.extension("SIZE"); most > 0 && int64(len(m.bytes)) > most {
-		return sdk.Invalid("", "the message has %d bytes, and the server %s takes at most %d", len(m.bytes), s.where(), most).WithReason("too_large")
+	if most := s.extension("SIZE"); most > 0 && m.size > most {
+		return sdk.Invalid("", "the message has %d bytes, and the server %s takes at most %d", m.size, s.where(), most).WithReason("too_large")
 	}
 	if m.utf8 {
 		if offered, _ := s.client.Extension("SMTPUTF8"); !offered {
@@ -129,8 +129,10 @@ func (s *session) data(m *message) (response string, err error) {
 		return "", s.failed(err)
 	}
 	s.stage = "the message"
-	if _, err := writer.Write(m.bytes); err != nil {
-		return "", s.failed(err)
+	for _, part := range m.segments {
+		if err := part.send(s.call, writer); err != nil {
+			return "", s.unsent(err)
+		}
 	}
 	if err := writer.Close(); err != nil {
 		failure := s.failed(err)
@@ -145,6 +147,20 @@ func (s *session) data(m *message) (response string, err error) {
 		response = sdk.Shown(closer.ServerResponse(), 500)
 	}
 	return response, nil
+}
+
+// unsent is the failure of a message that did not reach its last dot: the connection is cut
+// within it, and the server drops what it has.
+func (s *session) unsent(err error) error {
+	source, is := errors.AsType[sourceError](err)
+	if !is {
+		return s.failed(err)
+	}
+	s.broken = true
+	if _, known := errors.AsType[*sdk.Error](source); known {
+		return sdk.NotSent(source.error)
+	}
+	return sdk.Refused(sdk.CodeUnavailable, "read an attached file: %v", source.error)
 }
 
 // partly is the failure of a message that some recipients get, and others never will.

@@ -37,6 +37,7 @@ var jobs = map[string]struct {
 	"issues-digest":    {"digest.yaml", issuesDigest},
 	"price-watch":      {"price.yaml", priceWatch},
 	"uptime":           {"uptime.yaml", uptime},
+	"weekly-report":    {"weekly.yaml", weeklyReport},
 }
 
 // Each job is short, typed under --strict, has tests that pass, a page with its picture,
