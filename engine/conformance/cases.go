@@ -37,7 +37,7 @@ func (c testCase) among(names []string) bool {
 func allCases() []testCase {
 	return slices.Concat(
 		startCases(), tokenCases(), describeCases(), toldCases(), validateCases(), connectCases(), executeCases(), faultCases(), effectCases(),
-		pageCases(), pendingCases(), stopCases(), secretCases(),
+		pageCases(), blobCases(), pendingCases(), stopCases(), secretCases(),
 	)
 }
 

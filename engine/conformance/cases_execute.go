@@ -155,7 +155,7 @@ func executeCases() []testCase {
 			run: func(ctx context.Context, k *kit) error {
 				return k.oneCall(ctx, "no run", func(p *process, c *call) error {
 					r := k.request(c, k.key())
-					r.Run = nil
+					r.Run, r.Blobs = nil, false
 					if ended := k.execute(ctx, p, r); ended.err != nil || !ended.ok() {
 						return fault(c.String()+", without run", "%s", ended)
 					}

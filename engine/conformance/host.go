@@ -22,6 +22,7 @@ import (
 // memory is the state and the tokens that outlive the processes of a plugin.
 type memory struct {
 	pluginv1grpc.UnimplementedHostServer
+	blobs  *blobs
 	mu     sync.Mutex
 	state  map[string]stored
 	tokens map[string]*pluginv1.Token
@@ -42,7 +43,7 @@ type lease struct {
 }
 
 func newMemory() *memory {
-	return &memory{state: map[string]stored{}, tokens: map[string]*pluginv1.Token{}, leases: map[string]lease{}}
+	return &memory{blobs: newBlobs(), state: map[string]stored{}, tokens: map[string]*pluginv1.Token{}, leases: map[string]lease{}}
 }
 
 // hostService is the Host service that one process may call.
@@ -59,7 +60,7 @@ func (k *kit) serveHost(path, token string) (*hostService, error) {
 		return nil, fmt.Errorf("listen for what a plugin asks of the host: %w", err)
 	}
 	h := &hostService{memory: k.memory, path: path}
-	h.server = grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	h.server = grpc.NewServer(grpc.MaxRecvMsgSize(handshake.MaxMessageLimit), grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 		given := metadata.ValueFromIncomingContext(ctx, handshake.LaunchTokenKey)
 		ok := len(given) == 1 && given[0] == token
 		h.count(ok)
@@ -172,6 +173,16 @@ func (m *memory) CommitToken(_ context.Context, r *pluginv1.CommitTokenRequest) 
 		delete(m.tokens, open.key)
 	}
 	return &pluginv1.CommitTokenResponse{}, nil
+}
+
+// PutBlob takes a part of a large value.
+func (m *memory) PutBlob(ctx context.Context, r *pluginv1.PutBlobRequest) (*pluginv1.PutBlobResponse, error) {
+	return m.blobs.PutBlob(ctx, r)
+}
+
+// GetBlob gives one.
+func (m *memory) GetBlob(ctx context.Context, r *pluginv1.GetBlobRequest) (*pluginv1.GetBlobResponse, error) {
+	return m.blobs.GetBlob(ctx, r)
 }
 
 // releaseLeases ends the leases of a process that was killed.

@@ -137,7 +137,7 @@ func holdsSecret(name string) bool {
 }
 
 func (k *kit) describeRequest() *pluginv1.DescribeRequest {
-	return &pluginv1.DescribeRequest{HostVersion: cmp.Or(k.Version, "kit"), ProtocolMinor: 1, Host: &pluginv1.Capabilities{Features: []string{"state", "tokens", "token_peek", "page_note", "all_pages", "settings"}}}
+	return &pluginv1.DescribeRequest{HostVersion: cmp.Or(k.Version, "kit"), ProtocolMinor: 1, Host: &pluginv1.Capabilities{Features: []string{"state", "tokens", "token_peek", "page_note", "all_pages", "settings", "blobs"}}}
 }
 
 // plugin returns a running process of the plugin.

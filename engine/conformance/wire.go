@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -84,7 +86,7 @@ func (c *call) String() string { return "Execute " + c.action.GetName() + " with
 // request is an Execute of the call.
 func (k *kit) request(c *call, key string) *pluginv1.ExecuteRequest {
 	return &pluginv1.ExecuteRequest{
-		Action: c.action.GetName(), Connection: connectionName, Input: &pluginv1.Value{Json: c.input},
+		Action: c.action.GetName(), Connection: connectionName, Input: &pluginv1.Value{Json: c.input}, Blobs: true,
 		Run: &pluginv1.RunContext{
 			Workflow: "kit", RunId: "01kit" + key, StepId: "kit", Attempt: 1, IdempotencyKey: key, ScheduledAt: timestamppb.New(k.Now()),
 			Traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
@@ -123,7 +125,7 @@ func (k *kit) execute(ctx context.Context, p *process, r *pluginv1.ExecuteReques
 func (k *kit) attempt(ctx context.Context, p *process, r *pluginv1.ExecuteRequest) *answer {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := p.rpc.Execute(p.authorized(ctx), r)
+	stream, err := p.rpc.Execute(metadata.AppendToOutgoingContext(p.authorized(ctx), handshake.CallKey, cmp.Or(r.GetRun().GetIdempotencyKey(), "of no run")), r)
 	if err != nil {
 		return &answer{err: err}
 	}

@@ -36,6 +36,7 @@ var (
 		"pay":   object([]string{"reference"}, schema{"reference": text}),
 		"wait":  object([]string{}, schema{}),
 		"key":   object([]string{}, schema{}),
+		"file":  object([]string{}, schema{}),
 	}
 	outputs = map[string]schema{
 		"word":  object([]string{"word", "size"}, schema{"word": text, "size": schema{"type": "integer"}}),
@@ -45,6 +46,7 @@ var (
 		"pay":   object([]string{"id"}, schema{"id": text}),
 		"wait":  object([]string{"done"}, schema{"done": schema{"type": "boolean"}}),
 		"key":   object([]string{"id", "secret"}, schema{"id": text, "secret": text}),
+		"file":  object([]string{"file"}, schema{"file": schema{"type": "object", "x-flowrun-blob": true}}),
 	}
 )
 
@@ -57,7 +59,11 @@ func (p *plugin) Describe(_ context.Context, r *pluginv1.DescribeRequest) (*plug
 		Name: "faulty", Version: "1.0.0", Doc: "Breaks one promise", ConfigSchema: config.bytes(), Simulator: []string{"faulty", p.fault, "simulate"},
 		Plugin: &pluginv1.Capabilities{Features: []string{"reconcile"}},
 	}
-	for _, name := range []string{"word", "items", "note", "notes", "pay", "wait", "key"} {
+	names := []string{"word", "items", "note", "notes", "pay", "wait", "key"}
+	if p.hasFile() {
+		names = append(names, "file")
+	}
+	for _, name := range names {
 		a := &pluginv1.Action{Name: name, Doc: name, Effect: pluginv1.Effect_EFFECT_READ, InputSchema: inputs[name].bytes(), OutputSchema: outputs[name].bytes()}
 		switch name {
 		case "word":

@@ -219,6 +219,8 @@ func (p *plugin) do(r *pluginv1.ExecuteRequest, s stream, c *connection) error {
 		out, failure = p.ask(ctx, c, "POST", "/pay/"+url.PathEscape(in.Reference), nil, "")
 	case "wait":
 		return p.wait(r, s)
+	case "file":
+		return p.file(r, s)
 	case "key":
 		out = []byte(`{"id":"k1","secret":"of the key, which nobody may see"}`)
 		done.Output = &pluginv1.Value{Sensitive: []string{"/secret"}}
