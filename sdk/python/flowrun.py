@@ -3700,6 +3700,9 @@ class _Action:
     raw_output: Any = None
     validators: List[Callable[[Any, List[str]], Iterable[Problem]]] = dataclasses.field(default_factory=list)
     narrowers: List[Callable[[Any, List[str]], Any]] = dataclasses.field(default_factory=list)
+    config_checks: List[Callable[[Any, Any, List[str]], Iterable[Problem]]] = dataclasses.field(default_factory=list)
+    config_narrowers: List[Callable[[Any, Any, List[str]], Any]] = dataclasses.field(default_factory=list)
+    identify: Optional[Callable[[Any, List[str]], str]] = None
     reconcile: Optional[Callable[..., Reconciled]] = None
     input: _Schema = dataclasses.field(default_factory=_Schema)
     output: _Schema = dataclasses.field(default_factory=_Schema)
@@ -3714,6 +3717,23 @@ class _Action:
         for check in self.validators:
             problems = [*problems, *check(value, list(unknown))]
         return value, problems
+
+    @property
+    def looks_at_config(self) -> bool:
+        """Whether the action is checked against the config too."""
+        return bool(self.config_checks or self.config_narrowers)
+
+    def on_config(self, config: Any, value: Any, unknown: Sequence[str]) -> Tuple[List[Problem], Any]:
+        """Checks an input that is good in itself against a config, and narrows the output by it."""
+        problems: List[Problem] = []
+        for check in self.config_checks:
+            problems = [*problems, *check(config, value, list(unknown))]
+        narrowed = None
+        if _first_error(problems) is None:
+            for narrow in self.config_narrowers:
+                schema = narrow(config, value, list(unknown))
+                narrowed = narrowed if schema is None else schema
+        return problems, narrowed
 
     def call(self, call: Call[Any], input: Any) -> Any:
         return self.run(call, input) if self.takes_input else self.run(call)
@@ -3824,6 +3844,35 @@ class Plugin:
         """Lets known inputs narrow the output's schema: fn(input, unknown) returns a JSON Schema, or None."""
         return self._part_of(action, lambda a, fn: a.narrowers.append(fn))
 
+    def validate_on(self, action: str) -> Callable[[F], F]:
+        """Adds a check of an action's input against the config of its connection: fn(config, input, unknown) returns
+        Problems, for connections that declare what an action takes. It runs before each call, and when a workflow is
+        checked by a host that knows the connection; secrets of the config are empty then. It uses no network."""
+        return self._on_config(action, "validate_on", lambda a, fn: a.config_checks.append(fn))
+
+    def narrow_on(self, action: str) -> Callable[[F], F]:
+        """Lets the config of the connection narrow the output's schema, with the known inputs: fn(config, input,
+        unknown) returns a JSON Schema, or None."""
+        return self._on_config(action, "narrow_on", lambda a, fn: a.config_narrowers.append(fn))
+
+    def narrow_items(self, action: str) -> Callable[[F], F]:
+        """Lets known inputs say what tells the items of a paged action apart: fn(input, unknown) returns the name of a
+        field, "*" for an item as a whole, "-" where each counts, or "" to leave it as it is declared."""
+        return self._part_of(action, lambda a, fn: setattr(a, "identify", fn))
+
+    def _on_config(self, action: str, what: str, add: Callable[[_Action, Any], None]) -> Callable[[F], F]:
+        def declare(fn: F) -> F:
+            parameters = list(inspect.signature(fn).parameters)
+            try:
+                kind = typing.get_type_hints(fn).get(parameters[0]) if parameters else None
+            except Exception as err:
+                self._errors.append(f"{what}: {err}")
+                kind = None
+            if isinstance(kind, type):
+                self._use_config(what, kind)
+            return self._part_of(action, add)(fn)
+        return declare
+
     def reconcile_with(self, action: str) -> Callable[[F], F]:
         """Answers "did it happen?" for a call whose answer was lost: fn(call, input) returns Reconciled, and changes
         nothing. An exception counts as unknown."""
@@ -3917,6 +3966,8 @@ class Plugin:
                 fail(f"action {a.name}: {what}: {err}")
         if not a.input.takes("object"):
             fail(f"action {a.name}: its input must be a dataclass")
+        if a.identify and not a.paged:
+            fail(f"action {a.name}: it says what its items are, and is not Paged")
         for name in a.limits:
             if name not in [known.name for known in self.limits]:
                 fail(f"action {a.name}: limiter {_quote(name)} is not declared")
@@ -4366,6 +4417,8 @@ class _Server:
             actions=[self._describe_action(a) for a in p._actions.values()])
         if any(a.reconcile for a in p._actions.values()):
             described.plugin.features.append("reconcile")
+        if any(a.looks_at_config for a in p._actions.values()):
+            described.plugin.features.append("validate_config")
         if p.login:
             described.login.CopyFrom(pb.Login(**dataclasses.asdict(p.login)))
         return described
@@ -4398,8 +4451,31 @@ class _Server:
             for narrow in a.narrowers:
                 narrowed = narrow(value, list(unknown))
                 if narrowed is not None:
-                    response.output_schema = narrowed if isinstance(narrowed, bytes) else narrowed.encode() if isinstance(narrowed, str) else dumps(narrowed).encode()
+                    response.output_schema = _schema_bytes(narrowed)
+            if a.identify:
+                response.paging_identity = a.identify(value, list(unknown))
+            self._validate_on(a, request, value, unknown, response)
         return response
+
+    def _validate_on(self, a: _Action, request: Any, value: Any, unknown: Sequence[str], response: Any) -> None:
+        """Goes on with a question that comes with the config of a connection."""
+        if not request.HasField("config") or not a.looks_at_config:
+            return
+        missing = _unknown_set(request.config_unknown)
+        config, wrong = _decode_into(request.config.json.decode(), self.plugin._config, self.plugin._config_type, missing)
+        if _first_error(wrong) is None and not missing:  # rules across fields may need the secrets
+            for check in self.plugin._validate_config:
+                wrong = [*wrong, *check(config)]
+        refused = _first_error(wrong)
+        if refused:
+            at = refused.pointer + " " if refused.pointer else ""
+            problem = Problem("", f"connection `{shown(request.connection, 64)}`: its config is wrong: {at}{refused.message}", refused.hint)
+            response.diagnostics.extend(_diagnostics([problem]))
+            return
+        problems, narrowed = a.on_config(config, value, unknown)
+        response.diagnostics.extend(_diagnostics(problems))
+        if narrowed is not None:
+            response.output_schema = _schema_bytes(narrowed)
 
     def _no_action(self, name: str) -> Problem:
         return Problem("", f"plugin {self.plugin.name} has no action `{shown(name, 64)}`", _did_you_mean(name, self.plugin._actions))
@@ -4541,6 +4617,8 @@ class _Server:
                 raise Error(Code.UNSUPPORTED, missing.summary, hint=missing.detail, applied=Applied.NOT_APPLIED)
             core.use(self.connection(connection), document)
             value, problems = core.action.decode(document, ())
+            if _first_error(problems) is None and core.action.looks_at_config:
+                problems = [*problems, *core.action.on_config(core.conn.config, value, ())[0]]
             error = _first_error(problems)
             if error:
                 raise error
@@ -4594,6 +4672,11 @@ class _Server:
             error = _as_error(err)
             said = str(error) if error is err else error.message
             return pb.ReconcileResponse(note=core.masks.text(shown(core.masks.text(said), 1024)))
+
+
+def _schema_bytes(schema: Any) -> bytes:
+    """A schema that an author gave as bytes, as a text, or as what JSON is made of."""
+    return schema if isinstance(schema, bytes) else schema.encode() if isinstance(schema, str) else dumps(schema).encode()
 
 
 def _diagnostics(problems: Sequence[Problem]) -> List[Any]:
@@ -4873,47 +4956,49 @@ def main(args: List[str]) -> int:
 
 # plugin.binpb of the protocol, packed; made by `UPDATE=1 go test ./test/python -run Descriptor`
 _DESCRIPTOR = b"""
-eNrUesuPI1lWd4XfPnY6o25lV7lzqquqo77u6a9ayurKFv2aQeB0RlaayrI9N53ZDyFMVPimMybDEe6I63ysGASIJRtYsZsNaCQkxPwNIzZI7JFYsUVi
-iwQIdO4jHHZGPmrEhpXjnPjde88597zuDcN/GPBoHIZjnz2fRiEP38yOno9mkcO9MNgQHLIq32/o99ZXUNlWENKEcszcMBjFTeOJ8VGeapKsQTFwgjBu
-5p4YHxWpJLb+yIB7bjjZWJpza0XP2EdO3/juhUKMQ98JxhthNJ4LyC+mLH5+EoRnQSLs9M2/G8bPc/mX/a1f5B69lIP7asTG18z3XyF+gEPflMRUn8J/
-G/B4WXvuTVjMncn0KvV/BNWBxry1/n9yhf6NZEptgM1bGiCR99eywK9ewaMjPzyLZsHzqT8be8Hz0xfqSRngrnq/obinL9ZvcJn1m4xqfQnFQ8efMUKg
-8NM4DITx6lQ8k4dQjVkQe9w7Zc3ck/xHVTpnWM+g3namzhvP97jHYrIOlSPm8FnEcAsQnNDWPxuwus1iN/LeMMq+n7GYk/ehfhzGfHjKothTK1dpDXmH
-kkU+gIYQ0w394cQLwkjs4Qpd0dzXyCSfQgFHNfNPjI9qm483LtlpIy0oFWBUOHAmrFkQy4pn8jlUYsa5F4zjZlFM9oOMyfYVhCZg63uoaC7ZgOIpmlQo
-VNtsZswgTE4ljPwGFI88n8XCwtni67l3PJ9RibYOoZ5mYwBMQy/gLFKW1CRqOnX4sbBdlYpnRLthwFkgrVanmrT+AO7rnWq56Eqx3jBtMeMKi+XewmIo
-gCOnb+aFs2jS6sKDSwLE0zCIGfl0PsgQxno3YzE5aD7fz4pgzn1PzZSlSxPK2helqTRJTMjHoxNhqSrFxwzPLGR55udQkoIpd7rRNxUcVxyFbrMkVxyF
-LnkKK24YHHnjYewes4nTLIt9q0vmvuClDVS5rYHIZ1DxvYnHWRQ3QYxazxi1JyE0wZLnUDxzAh43a0K3rKVeRgigEocRz8MTFgzlys26jHjBk0KJlONN
-Zr7Dw6i5olKOZmBo+SFas3FlaO3heyph5Iewqh1OW21VWK2h2cpu96EUMdebsqYp3iuK/BbURp4zDsKYe27cvCus817GstsJiqZH/E6hUjXBuoCikAtr
-UcydiCu/kwQ645njcR2g+IwSxdzhs1h5naKkpKfhiU5cihJ4N5wyTFx5gReUtQMluQnoUiw4VakZH1EaTIWxyu2SUDJyJhauUElY/2BAWblAZvCsQyWS
-eSJWSTqhyQsonXnBKDxTGfrd5aq7oZsOqoDoKkfeORsN1cCCkKUmeF9LyAfQmDjnQzcM3FkUYSYryhCcOOfthCnUQVM0S1JJQVh/W4CScrksbVT45ebh
-9z7UvWA649qPZNasCZ5yoqewEs54ClOQESqZCvQCSuzoiLlS2kZm1NgCQBWQbMHqiB05M58PsXyHMy7ywrV2bKgRAzkAtyeJ8bIszkkcv4DS1Bl7wbhZ
-uTKQ+wJAFRBTBjt3JlMsW9UrU4YtITTBkkcAIzaNmOtwNmqCMG+KQz6BkhAbc0r+igjfQQBVOEwJkROMmUgm2QMovqcSRp5AzQvciE1YwB2/uSL9KsVK
-5YJGOhdYf2pASZoBncGdRXEYDY885o906yJ5O8gij6HmcTaJFUJ6EgiWBLwHELBzrt7LIK8iR75eh4o3YgH3+IWK9IS2AigKnXCOoyicLEhRRY6c412o
-8HBBgDIP5auPIT9xzm+OR0RZr6CstjIzWNagKMJArFGnkkAzSsdXoaIo6/egKHaQfAwFNxzJqRqbD7IqYzhiVIDkpjhxUpoVpQM1nwSq9a8GwDwbky1s
-UE5ZhHaUK314bfre2FdomowTZ4vZZOJEF9qMikSxRow7nq+ztKTSzVhhoRmzutgpJvOu7duHNu0Mvh0edPf7druz07G3zTuEQCN5Y1Pao6ZB1sBMeF+3
-aLfTfWnmrD/Oweqh43sjhyed9X0oqQort0lRGCvzjbq2M5Vb2ITyLBCHG92jKRLj2A2DgMlVpIopDsax7EtU33P1UgqH2Vy1N3pJma9V03OgFp4HZ3kh
-OM/BnFtB9XhLxdt42+J9OaHnLid06y8NaLSl5tr+i9YxrrFO7pbWeQw1ZZ1jJz5WzgaStevExym7FBbsQmE1Ee5/ySzWF3C/fczck3ai0S0Vt/7cgAeX
-hiqxNqDIoiiMrjk22fieSpg8QLjhLNB9kybJD6AahHzII4+NVBNTCUI+QFoksJDPj30hZ9Y/5aBhnzN3dnMILWqYu7S1SYjlbxdizyEfzWQEZW8CnQVt
-PJmdc4pIIQBaUOQTEV11muKgp0ydMRvKWqQOEICstuBgh33mcBZNnOhEBdGcgbYTw4WNKuJtBRndkDN86fj+EGks+8Kwju/3kU55ICx44H8aAHMlsK6d
-hdEJKqpMm9DkHShFs2Do6WpVjGZBZ0QeQDnmbIr8pBdm085IuADnbDLl6vSlSWz8vRGbTEPOAvdieMIuhKmqtJFiv2IX2A7wyHHZ1BEdZEmdSOYs8ptQ
-x+gfzXw2GjpcmAzbneWSmdwb0VqCb3Hrr3NQV75ln+J8zyDvh2Pl5fezTzC7dyiCyJdQmUbhOGLxdafrvoLs3qEJnPwYqm6IJZurIKhtPswssQqze4fO
-B5DPoDxlwQh7woLSN2Ndidi9QzWYbGL/5vlsdE3eF1G8e4cq5FYZigwtY/2XAfm9ECcp+uyU+apeP8y20cYeYqiEoitMWBw7Y6azgSLRL0UHFOs+RFJk
-AwrYTSf6Xb2fAmf9PhTFiuQduLtnH9p7SyV7FWqSvW1vHbw0DdIAkIxOd6dn5uY0Fm8zPx8gC3zB+m2o6K0Ul2lRKgMZNKGv1tX6GwOqyY5imVEd2E03
-UQqHyUP0pCp5qPSGrKzkkV9OHgQKE8b1uUc8LyaU4mJCsf7OgLLyIvIV1CLGo4uhc6TvsK7tTEGgWwheSoq5S0kxZbH8onfg2ScKdQa54uwjAFQBrZ/j
-OUA8YufLPe7rdlgS2JPOIl8fHmeRj0aYxSwain5XSlBBBja45EsAdj71IhZjernZHasK3VrQq7joCX+fh6IItLdrs68Oo6Xtyb/N9nwFZWc69bEcF4QU
-T65KCxstiaN6QKrxLy40/o+hdsz5dKguSUoi/wOy9uVFSaoFLy/ehzahLNv0WFU4TeIbdSoW5a1KNYmufYy+JY+s4tkaQVmJSx7AvVa/v9ext5eyQupF
-tzcYqmfTIPdgVb/QzBy2/ZrZb9HB3rdm3voXA0zK3DBwPf//fnsy7xJKC13CXxhwN6Wl6glTjmO8rePMs1/ultlPt4b5VGv4Jay+ZBxdKrF9cqGk7/CQ
-wKDHLkMF/Qm7sL4Bcz5UKbSW/jZQ118Ali6eC/OL5zUoHoWzQLexkrB+acBqf/ZrSTWXIJ+W4D0A7yj5ElMQQlS9I/0dRhxzsaiIHa1QRZGPIc+5f/Nt
-FKKsH4M5F1rZowG58ESIXKG58ORqS1h/ZcC9lvv9zIvYIDxhtz1yZFhgE8oTLxii4DdfR068YMDVndBPmcvnt65IiU8rjJ0os4hn61cGrC1KqpT9BIri
-qvuaciwG7N6hEkg+x07IiZly4ayvB5QdRSw+3kMYDhR48gWUYh5GSev3KOujjADoFRV+q4KaxjOfW78woJbCzO+F53fXfLl65d6meq1BkZ3zSN+lSiKV
-8AsLCf8hVCMWsDPnja/dcM6w/tGAohTzfag7rsvieDg3dpXWJE9C3gOQ3yH4xVQXuqrgDC6myyrl30alp7ASyQ1Rq0sd6oqZGFLqXUzr3YCcN1IHkJw3
-sn5mQD29uQpgaADm8pg7Prsmv0n/kzB0v1nAPf8WGkmg9WcGkHY4mXh8IeTehYrwsmEiTlnQHSGT1PtGmaSDJ4f+/K0O/ZYN9xYEmt8d3Cqy1LLPTqAk
-79jJfSD2zo7dHlzu5hWf2i2s1+/AXcXobNuv+72B3R2YOWJCXbFf2d/a27KtV5xet22bhWe/zENBNHprYLZ72/bSSibUBbfTPWztddRSCtc6GOz2aOc7
-0RzcByLYyBxS+ycHHSoWJNAQ/J0e3epsb9tds5DwsOfY6R10t80iuQsrgtfudXf2Ou2BWUpWoq2BPdzrvO4M7G2zTJqwJtg/OegNWkP7m93WwT6+qaRU
-aB22OnutrT3brCYqDDqv7d7BwIT5Wq1u296zt80a2kWwtu0uKl5PRtnf9IUmK9gsyVEHdL9HkxcN8hCaaln7m77dHtjbQ2rv93vdfdtcTdv1oN/vURTV
-TKZv09b+rr1t3k2E6nQHNu229kySaHrQfdXtfd0d9g4G7d5r27y3+YdFKPXlt9h9qOjvx8TKuidb/GPD+tNrMcpl96GiLywzJ126082c9NKNZx/K6maN
-vJ/Z6KevKdet6yBqxmNYXbqwI/8/a1jmfeD6s9tA1Uo9KKt7kkzZF+/n1h9fDRHXLJ8Y5BCqSUdJnmaWzsWuev3/XQ+am2Tp/wmZJsn+E0WmSa74u8Pm
-v+WgsBvGHJ1Ft5KZzrLUomY6y6VedB8quh/LnHSpw8yc9FJDN4R6uvchH2b+/+BSG7f+wxtxaoHfhVqqApAPsu+0lkrW+oc3weTsW19899nY48ezNxtu
-OHmu/4+lf+PRifwnlfpf1umLH+kH/T+u/wkAAP//UVrzJQ==
+eNrUWs2PI1lS7/S3wy6XO7umx1Pb092TzXzQI1VP14j52kXgcmV1ma62Pa9cNT0jhMlKP7tyK53pyXxZH1zYFSCOHIATJ/YCWgkJsX8D4gLiL+DElQNH
+JECgeB+ZaVfWR6+4cHJG5O+9FxEvIl68SMN/avBw6vtTlz6bBz7zj6LJs3EUWMzxvQ3O0VfF+w313vgKKtsSoregHFLb98ZhS3usfZQnitTXoOhZnh+2
+co+1j4pEEFt/oME9259tLM25taJmHCBnoH33XCKmvmt50w0/mCYCsos5DZ+deP6ZFws7P/oPTftZLv9isPXz3MMXYvBAjtj4hrruS8QPcehRiU/1KfyP
+Bo+WtWfOjIbMms2vUv+HUB0qzBvr/0dX6N+Ip1QG2LylAWJ5fykL/PRreDhx/bMg8p7N3WjqeM9On8snaYC78v2G5J4+X7/BZdZvMqrxJRQPLTeiug6F
+H4e+x41XJ/xZfwDVkHqhw5xT2so9zn9UJQnDeAr1jjW3jhzXYQ4N9XWoTKjFooDiFiA4po1/0WB1m4Z24BxRQr+PaMj096B+7IdsdEqD0JErV0kNeYeC
+pb8PDS6m7bujmeP5Ad/DFbKiuK+QqX8KBRzVyj/WPqptPtq4ZKeNtKCEg1Fhz5rRVoEvy5/1z6ESUsYcbxq2inyyH2RMti8hJAYb30NFcfUNKJ6iSblC
+tc1Wxgzc5ETA9F+D4sRxacgtnC2+mnvHcSkRaOMQ6mk2BsDcdzxGA2lJRaKmc4sdc9tVCX9GtO17jHrCanWiSOP34b7aqbaNrhSqDVMW066wWO4NLIYC
+WGL6Vp47iyKNHrx9SYBw7nsh1T9NBmncWO9kLCYGJfP9pAjNxPfkTFm6tKCsfFGYSpF6E/Lh+IRbqkrwMcMzC1me+TmUhGDSnW70TQnHFce+3SqJFce+
+rT+BFdv3Js50FNrHdGa1ynzf6oK5z3lpA1VuayD9M6i4zsxhNAhbwEetZ4zaExASY/VnUDyzPBa2aly3rKVeBAggAocRz/wT6o3Eyq26iHjOE0LxlOPM
+ItdiftBakSlHMTC0XB+t2bgytPbwPREw/UNYVQ6nrLbKrdZQbGm3+1AKqO3MaavJ30tK/w2ojR1r6vkhc+ywdZdb592MZbdjFEmP+K1CpdoE4wKKXC48
+i0JmBUz6nSDQGc8sh6kAxWeUKGQWi0LpdZISkp76JypxSYrjbX9OMXHlOZ5Txg6UxCagS1HvVKZmfERpMBWGMrcLQsrIKF+4QgRh/KMGZekCmcGzDpVA
+5IlQJumY1p9D6czxxv6ZzNDvLJ+6G6roIBKIrjJxzul4JAcWuCw1zvtGQN6Hxsw6H9m+Z0dBgJmsKEJwZp13YiZXB03RKgklOWH8bQFK0uWytJHhl0vC
+7z2oO948YsqPRNascZ50oiew4kcshSmICBVMCXoOJTqZUFtI28iMGpMDiATqW7A6phMrctkIj28/YjwvXGvHhhwxFANwe+IYL4vDOY7j51CaW1PHm7Yq
+VwbygAOIBGLKoOfWbI7HVvXKlGEKCImx+kOAMZ0H1LYYHbeAmzfF0T+BEhcbc0r+igjfQQCROEwJgeVNKU8m2QMIvicCpj+GmuPZAZ1Rj1lua0X4VYqV
+ygWNdC4w/liDkjADOoMdBaEfjCYOdceqdBG8HWTpj6DmMDoLJUJ4EnCWALwL4NFzJt+LIK8iR7xeh4ozph5z2IWM9Jg2PChynXCOSeDPFqSoIkfM8Q5U
+mL8gQJn54tXHkJ9Z5zfHI6KMl1CWW5kZLGtQ5GHA16gTQaAZhePLUJGU8TtQ5DuofwwF2x+LqRqbb2edjP6YEg4Sm2KF8dEsKRWo+ThQjX/TAJJsrG9h
+gXJKA7SjWOmDa9P3xr5Ek3gcv1tEs5kVXCgzShLFGlNmOa7K0oJKF2OFhWLM6GGlGM+7tm8emqQ7/HZ00NsfmJ3uTtfcbt7RdWjEb0xC+qSp6WvQjHnf
+tEmv23vRzBl/mIPVQ8t1xhaLK+v7UJInrNgmSWGsJBt1bWUqtrAF5cjjlxtVo0kS49j2PY+KVYSKKQ7GsahLZN1z9VISh9lcljdqSZGvZdFzIBdOgrO8
+EJx/qUEzMYMs8pZOb+1NT+/LGT2XkdE/hFWRFUdxwApnaAh2V4XtX2jQ6AgbqZ1atKN2jR1zt7TjI6hJOx5b4bGUBARr1wqPUxYsLFiQwGos3P+R/Ywv
+4H7nmNonnVijWypu/JkGb18aKsXagCINAj+45oJl4nsiYOKqYfuRpyosReo/gKrnsxELHDqW5U7F89kQaZ7qfJZcEH1GjX/PQcM8p3Z0c7Atapi7tLVx
+MOZvF4zPIB9EItayN4FEXgfvcOeMIJILgBbkmYfHYZ2kOOgpc2tKR+LUklcNQFaHc7AWP7MYDWZWcCLDLWGg7fhwbqMKf1tBRs9nFF9arjtCGgsEbljL
+dQdIpzwQFortNSgeuf6RuE9UiCCM/9IAEtXwXDzzgxNUXxo8pvW3oBRE3shRp10xiLzuWH8byiGjc+THtTSdd8fcMRijszmTtzdFYkw7Yzqb+4x69sXo
+hF5wA1ZJI8V+SS+wnGCBZdO5xSvQkrzRJCz916GOyWMcuXQ8shg3JJZLy0du3HcitRjfZsZf56AuPc48xfmeQt71p9L372ffgHbvEATpX0JlHvjTgIbX
+3c4HErJ7h8Rw/UdQtX088pkMjdrmg8wjWmJ275BkgP4ZlOfUG2NNWZD6ZqwrELt3iALrm1j/OS4dX3Nu8NjevUMkcqsMRYqWMf5bg/yej5MUXXpKXXne
+P8i20cYeYoiAoivMaBhaU6pyhCTRW3kFFao6RlD6BhSwGo/1u3o/Oc74XSjyFfW34O6eeWjuLR35q1AT7G1z6+BFU9MbAILR7e30m7mExsO/mU8GiAKh
+YPwmVNRW8mZckMpLGonpq3U1/kaDaryjePjICu6mTpbEYUrhNa1MKTLpISsrpeSXU4oOhRll6t7EnxfTTHExzRh/p0FZepH+FdQCyoKLkTVRPbBrK1vg
+6DaCl1Jl7lKqTFksv+gdeHcKfJVBrrg7cQCRQONneI/gj5jxmMNcVU4LAmvaKHDV5TMKXDRCFNJgxOtlIUEFGVgg618C0PO5E9AQ08vN7liV6PaCXsVF
+T/iHPBR5oL1ZmX51GC1tT/5NtucrKFvzuYuHdIFL8fiqtLDRFjiiBqQuDsWFi8MjqB0zNh/JJkuJ539A1r5otKRK+PJiP7UFZVHmh/LcUyS+kbdqfuhV
+iSLRtY/Rt8SVlz8bYyhLcfW34V57MNjrmttLWSH1otcfjuRzU9Pvwap6oZg5vDYo5qBNhnvfNvPGv2rQJNT2Pdtx//8XLUntUFqoXv9cg7spLWWlmHIc
+7U0dJ8l+uVtmP1Uw5lMF45ew+oIydKnY9nFDSvUAkcCgxypDBv0JvTBeQzMZKhVaS39bqKsvCEuN60LSuF6D4sSPPFXcCsL4hQarg+iXkiqRIJ+W4F0A
+ZxJ/ySlwIarORH3H4ddkPFT4jlaIpPSPIc+Ye3M3C1HGj6CZCC3t0YCcf8JFrpCcf3K1JYy/0uBe2/4+cgI69E/obS8iGRbYhPLM8UYo+M3tzJnjDZns
+Kf2Y2izp2iLFP81QeiLNwp+Nv9dgbVFSqewnUOSt8muOYz5g9w4RQP1zrISskEoXzvr6QOgkoOHxHsJwIMfrX0ApZH4Ql34Psz7qcIBaUeK3KqhpGLnM
++LkGtRQm6SsnvW+2fHrl3uT0WoMiPWeB6sUKIpXwCwsJ/wFUA+rRM+vIVW6YMIx/1qAoxHwP6pZt0zAcJcaukprgCci7AOI7BruYq4OuyjnDi/mySvk3
+UekJrARiQ+TqQoe6ZMaGFHoX03o3IOeM5QUk54yNn2hQT2+uBGgKgLk8ZJZLr8lvwv8EDN0v8pjj3kIjATT+RAO9489mDlsIuXegwr1sFItT5nSXyyT0
+vlEm4eBxKyB/q1aAYcK9BYGSjsKtIksua/yTBo1BxLZc/yh1okZz17eUSpLibdDJJKRMJiRJYeSPLaZ8lz8vdBzq4gBBnmuFTGUIfEb/m9GxYwn/E1te
+5Rzuf6pHW071aBc+5VeE9yef8r/n54FQJ/lAGjq/J4K1QPhzLF8uJd9nGFYTGlDPpjdWBQnUeA2NF3TZgmNnSkP1cUxSV1rwPpRc6k2ZaHKtEEnJI3dZ
+GW5sbdHYXMFcouDTEyiJby/6fdDNnR2zM7x8S5N8YraxDnsL7kpGd9t8NegPzd6wmdObUJfsl+a35ra4rklOv9cxm4Wnv8hDgRfwa9Ds9LfNpZWaUOfc
+bu+wvdeVS0lc+2C42yfd73jRdx90zkbmiJhfH3QJX1CHBufv9MlWd3vb7DULMQ9ryZ3+QW+7WdTvwgrndfq9nb1uZ9gsxSuR9tAc7XVfdYfmdrOst2CN
+s78+6A/bI/P1bvtgH99UUiq0D9vdvfbWntmsxioMu6/M/sGwCcla7V7H3DO3mzW0C2dtmz1UvB6PMl8PuCYrWASLUQdkv0/iFw39AbTksubrgdkZmtsj
+Yu4P+r19s7matuvBYNAnKGoznr5D2vu75nbzbixUtzc0Sa+919RjTQ96L3v9b3qj/sGw039lNu9t/rQIpYH4Rr8PFfW/At3I6oou/uFl/cm1GOmq+1BR
+fezMSZd6/ZmTXmqED6As+6j6e5kXuHRTet24DiJnPIbVpfas/qtZwzK7v+tPbwOVK/WhLPtfmbIvdmPXH10N4e2zTzT9EKrxTUF/klkSLd6W1n/lelBi
+kqX/rWSaJPvPNZkmueJvMJt/WoDCrh8ydBZ1Rch0lqWrR6azXLpj7ENF1dmZky7dHDInvVSoj6Cermn1DzL/l3KpPF//8EacXOC3oZY62fX3s3uVS6XI
++gc3wZIAkgdkphMu1gLrxnWQZEZ5SmXOuHg2rhvXQcSMW19899nUYcfR0Ybtz56p/xKq33B8Iv4FKP9TePr8h+pB/QfxfwMAAP//3fG9AQ==
 """
 
 if __name__ == "__main__":

@@ -137,6 +137,23 @@ def narrowed(i: EchoIn, unknown: list[str]) -> Optional[str]:
     return None if is_unknown(unknown, "/kind") or i.kind != "MX" else '{"type":"object","properties":{"kind":{"const":"MX"}}}'
 
 
+@plugin.read("regional", "Give the kind back, as the connection's region takes it")
+def regional(c: Call[Config], i: EchoIn) -> ValueOut:
+    return ValueOut(Value(b'"' + i.kind.encode() + b'"'))
+
+
+@plugin.validate_on("regional")
+def in_region(config: Config, i: EchoIn, unknown: list[str]) -> list[Problem]:
+    if is_unknown(unknown, "/kind") or (config.region, i.kind) != ("us", "MX"):
+        return []
+    return [Problem("/kind", "is not for `us`", "take another"), Problem("/text", "is odd", warning=True)]
+
+
+@plugin.narrow_on("regional")
+def of_region(config: Config, i: EchoIn, unknown: list[str]) -> Optional[str]:
+    return '{"type":"object","properties":{"value":{"type":"string"}},"required":["value"]}' if config.region == "us" and not config.api_key else None
+
+
 @plugin.read("fetch", "Read a path", faults=[Fault(Code.NOT_FOUND, "gone", "There is none")], deprecated="use fetch2")
 def fetch(c: Call[Config], i: FetchIn) -> ValueOut:
     query = {"api_key": i.query} if i.query else None
@@ -193,6 +210,11 @@ def things(c: Call[Config], i: ListIn) -> Page:
     at = c.page_number(None, start, "/cursor")
     how: NextPage = ByNumber(at, 1, 2) if i.by == "number" else ByIndex(at, 0, "start", "total")
     return c.read_page(c.http.get("/" + i.by, {"at": at}), next=how)
+
+
+@plugin.narrow_items("list")
+def told_apart(i: ListIn, unknown: list[str]) -> str:
+    return "-" if not is_unknown(unknown, "/cursor") and i.cursor == "repeating" else ""
 
 
 @plugin.idempotent("wait", "Wait for a person", incremental=True)

@@ -182,6 +182,31 @@ func paid(c *sdk.Call[config], i howIn) (sdk.Reconciled[textOut], error) {
 	return sdk.Reconciled[textOut]{Applied: sdk.NotApplied}, nil
 }
 
+func regional(_ *sdk.Call[config], i echoIn) (valueOut, error) {
+	return valueOut{sdk.Text(i.Kind)}, nil
+}
+
+func inRegion(c config, i echoIn, unknown []string) []sdk.Problem {
+	if sdk.IsUnknown(unknown, "/kind") || c.Region != "us" || i.Kind != "MX" {
+		return nil
+	}
+	return []sdk.Problem{sdk.Problemf("/kind", "is not for `us`").WithDetail("take another"), sdk.Warningf("/text", "is odd")}
+}
+
+func ofRegion(c config, _ echoIn, _ []string) json.RawMessage {
+	if c.Region != "us" || c.APIKey != "" {
+		return nil
+	}
+	return json.RawMessage(`{"type":"object","properties":{"value":{"type":"string"}},"required":["value"]}`)
+}
+
+func toldApart(i listIn, unknown []string) string {
+	if !sdk.IsUnknown(unknown, "/cursor") && i.Cursor != nil && *i.Cursor == "repeating" {
+		return sdk.ItemsRepeat
+	}
+	return ""
+}
+
 func things(c *sdk.Call[config], i listIn) (sdk.Page, error) {
 	shape := sdk.PageShape{}
 	request := &sdk.Request{Path: "/" + i.By, Query: url.Values{}}
@@ -345,12 +370,13 @@ func main() {
 		sdk.Read("echo", "Give the input back", echo, sdk.Limits("all"), sdk.Timeout(time.Minute),
 			sdk.Example("Bonn", map[string]any{"text": "Bonn", "limit": 5}, nil), sdk.ValidateWith(texts), sdk.NarrowWith(narrowed)),
 		sdk.Read("graph", "Give a node back", graph, sdk.Input(node), sdk.Output(node)),
+		sdk.Read("regional", "Give the kind back, as the connection's region takes it", regional, sdk.ValidateOn(inRegion), sdk.NarrowOn(ofRegion)),
 		sdk.Read("fetch", "Read a path", fetch, sdk.Fault(sdk.CodeNotFound, "gone", "There is none"), sdk.Deprecated("use fetch2")),
 		sdk.Read("record", "Read a record", readRecord),
 		sdk.Keyed("send", "Send a document", send),
 		sdk.Read("elsewhere", "Read another origin", elsewhere),
 		sdk.Once("pay", "Pay once", pay, sdk.ReconcileWith(paid)),
-		sdk.Read("list", "All things", things, sdk.Paged("cursor", "items", "next_cursor"), sdk.ItemsNamedBy("id")),
+		sdk.Read("list", "All things", things, sdk.Paged("cursor", "items", "next_cursor"), sdk.ItemsNamedBy("id"), sdk.NarrowItems(toldApart)),
 		sdk.Idempotent("wait", "Wait for a person", wait, sdk.Incremental()),
 		sdk.Read("remember", "Count in the state", remember),
 		sdk.Read("grant", "Give a token", grant),
