@@ -28,16 +28,17 @@ var jobs = map[string]struct {
 	workflow string
 	run      func(t *testing.T, j *job)
 }{
-	"approved-command": {"restart.yaml", approvedCommand},
-	"backup":           {"backup.yaml", backup},
-	"contacts-sync":    {"sync.yaml", contactsSync},
-	"csv-to-api":       {"stock.yaml", csvToAPI},
-	"deploy-hook":      {"deploy.yaml", deployHook},
-	"file-drop":        {"upload.yaml", fileDrop},
-	"issues-digest":    {"digest.yaml", issuesDigest},
-	"price-watch":      {"price.yaml", priceWatch},
-	"uptime":           {"uptime.yaml", uptime},
-	"weekly-report":    {"weekly.yaml", weeklyReport},
+	"approved-command":   {"restart.yaml", approvedCommand},
+	"backup":             {"backup.yaml", backup},
+	"contacts-sync":      {"sync.yaml", contactsSync},
+	"csv-to-api":         {"stock.yaml", csvToAPI},
+	"deploy-hook":        {"deploy.yaml", deployHook},
+	"document-summaries": {"summaries.yaml", documentSummaries},
+	"file-drop":          {"upload.yaml", fileDrop},
+	"issues-digest":      {"digest.yaml", issuesDigest},
+	"price-watch":        {"price.yaml", priceWatch},
+	"uptime":             {"uptime.yaml", uptime},
+	"weekly-report":      {"weekly.yaml", weeklyReport},
 }
 
 // Each job is short, typed under --strict, has tests that pass, a page with its picture,
