@@ -22,6 +22,9 @@ func (p *Plugin) describe() *pluginv1.DescribeResponse {
 	if l := p.login; l != nil {
 		response.Login = &pluginv1.Login{Start: l.Start, Wait: l.Wait, Status: l.Status, Revoke: l.Revoke, Scopes: l.Scopes}
 	}
+	if d := p.delivery; d != nil {
+		response.Delivery = &pluginv1.Delivery{Action: d.Action, Content: d.Content, Markdown: d.Markdown, Path: d.Path, Title: d.Title}
+	}
 	for _, a := range p.actions {
 		response.Actions = append(response.Actions, a.describe())
 	}

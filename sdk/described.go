@@ -82,7 +82,7 @@ type Manifest struct {
 	Doc      string    // one line about the plugin; "" = that of New
 	Config   Value     // JSON Schema of a connection's config; nil = as the tags of C say
 	Recipe   []byte    // for connections: Call.Recipe and ValidateConfig get it; at most 1 MiB, no secrets
-	Parts    []Part    // limiters, Login, TokenAction, Simulator: what is said of the plugin and not run
+	Parts    []Part    // limiters, Login, Delivery, TokenAction, Simulator: what is said of the plugin and not run
 	Warnings []Problem // what it does not take of the settings, with pointers into them: told once
 	Actions  []Entry
 	// Action makes one of the actions: it is called for those that somebody uses, in the
@@ -265,8 +265,8 @@ func (d *describer) finish(p *Plugin) {
 	if len(p.actions) > 0 {
 		p.failf("action %s: a plugin that is Described has no actions besides", p.actions[0].name)
 	}
-	if p.tokenAction != "" || p.login != nil {
-		p.failf("TokenAction and Login of a plugin that is Described are parts of its manifest")
+	if p.tokenAction != "" || p.login != nil || p.delivery != nil {
+		p.failf("TokenAction, Login and Delivery of a plugin that is Described are parts of its manifest")
 	}
 	if d.settings.hasSecrets() {
 		p.failf("settings: they have secrets, which are for the config of a connection")

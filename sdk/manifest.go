@@ -69,7 +69,7 @@ func (m *manifest) read(d *describer, p *Plugin, name string, told *pluginv1.Set
 func (m *manifest) build(d *describer, p *Plugin, name string) error {
 	own := &Plugin{
 		name: name, version: p.version, doc: cmp.Or(m.author.Doc, p.doc), grants: proto.Clone(p.grants).(*pluginv1.Grants), limiters: slices.Clone(p.limiters),
-		tokenAction: p.tokenAction, login: p.login, simulator: p.simulator, defaultBaseURL: p.defaultBaseURL, configType: d.configType,
+		tokenAction: p.tokenAction, login: p.login, delivery: p.delivery, simulator: p.simulator, defaultBaseURL: p.defaultBaseURL, configType: d.configType,
 	}
 	for _, part := range m.author.Parts {
 		part.addTo(own)
@@ -172,7 +172,7 @@ func (s *service) describeTold(request *pluginv1.DescribeRequest) (*pluginv1.Des
 	response.Diagnostics = protoDiagnostics(m.author.Warnings)
 	own := m.plugin.describe()
 	response.Doc, response.ConfigSchema, response.Limiters, response.Wants = own.Doc, own.ConfigSchema, own.Limiters, own.Wants
-	response.TokenAction, response.Login, response.Simulator = own.TokenAction, own.Login, own.Simulator
+	response.TokenAction, response.Login, response.Delivery, response.Simulator = own.TokenAction, own.Login, own.Delivery, own.Simulator
 	if m.author.Config != nil {
 		response.ConfigSchema = m.author.Config
 	}

@@ -31,6 +31,7 @@ type Plugin struct {
 
 	tokenAction    string
 	login          *Login
+	delivery       *Delivery
 	simulator      []string
 	defaultBaseURL string
 	pathPrefix     string
@@ -154,6 +155,9 @@ func (p *Plugin) finish() {
 	if p.login != nil {
 		p.login.check(p)
 	}
+	if p.delivery != nil {
+		p.delivery.check(p)
+	}
 }
 
 // ValidateConfig adds a check of the config that tags cannot say. It runs on
@@ -201,6 +205,32 @@ func (l Login) check(p *Plugin) {
 		if needed := part == "start" || part == "wait"; p.action(name) == nil && (needed || name != "") {
 			p.failf("the login's %s %q is not an action of the plugin", part, name)
 		}
+	}
+}
+
+// Delivery is a part that names the action by which an output of a run goes out where a
+// workflow names a connection alone, `to: [files.out/digest.md]`, and the inputs that take
+// its parts: each takes text. The README of the protocol says what each gets, under
+// "Deliveries"; the host refuses a plugin whose action has another shape.
+type Delivery struct {
+	Action   string // not a read
+	Content  string // input that takes the output as text
+	Markdown string // input that takes it in place of Content where it is Markdown; "" = Content does
+	Path     string // input that takes what stands behind the connection's name; "" = nothing may stand there
+	Title    string // input that takes what the output is called; "" = none
+}
+
+func (d Delivery) addTo(p *Plugin) { p.delivery = &d }
+
+func (d Delivery) check(p *Plugin) {
+	a := p.action(d.Action)
+	switch {
+	case a == nil:
+		p.failf("the delivery's action %q is not an action of the plugin", d.Action)
+	case a.effect == pluginv1.Effect_EFFECT_READ:
+		p.failf("the delivery's action %q is a read: it delivers nothing", d.Action)
+	case d.Content == "":
+		p.failf("the delivery names no input for the content")
 	}
 }
 

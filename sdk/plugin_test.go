@@ -79,6 +79,9 @@ func TestNewFindsMistakes(t *testing.T) {
 		`token action "t" is not an action`:            sdk.New("p", "1", "", sdk.TokenAction("t")),
 		`the login's start "s" is not an action`:       sdk.New("p", "1", "", sdk.Read("a", "", read), sdk.Login{Start: "s", Wait: "a"}),
 		`the login's wait "" is not an action`:         sdk.New("p", "1", "", sdk.Read("a", "", read), sdk.Login{Start: "a"}),
+		`the delivery's action "s" is not an action`:   sdk.New("p", "1", "", sdk.Read("a", "", read), sdk.Delivery{Action: "s", Content: "t"}),
+		`the delivery's action "a" is a read`:          sdk.New("p", "1", "", sdk.Read("a", "", read), sdk.Delivery{Action: "a", Content: "t"}),
+		`the delivery names no input`:                  sdk.New("p", "1", "", sdk.Once("a", "", read), sdk.Delivery{Action: "a"}),
 		`the login's revoke "r" is not an action`:      sdk.New("p", "1", "", sdk.Read("a", "", read), sdk.Login{Start: "a", Wait: "a", Revoke: "r"}),
 		`the simulator has no program`:                 sdk.New("p", "1", "", sdk.Simulator("")),
 		`default base URL: must start with http`:       sdk.New("p", "1", "", sdk.BaseURL("ftp://x")),
@@ -122,7 +125,7 @@ func TestDescribe(t *testing.T) {
 	list := func(*sdk.Call[httpConfig], pageIn) ([]string, error) { return nil, nil }
 	open := func() *sdktest.Plugin {
 		return sdktest.Open(t, sdk.New("p", "1.0.0", "A plugin",
-			sdk.BaseURL("https://api.example.com/"), sdk.Hosts("cdn.example.com"), sdk.Env("P_DEBUG"), sdk.TokenAction("list"), sdk.Login{Start: "list", Wait: "list", Scopes: []string{"all"}}, sdk.Simulator("p-sim", "--quiet"),
+			sdk.BaseURL("https://api.example.com/"), sdk.Hosts("cdn.example.com"), sdk.Env("P_DEBUG"), sdk.TokenAction("list"), sdk.Login{Start: "list", Wait: "list", Scopes: []string{"all"}}, sdk.Delivery{Action: "list", Content: "cursor", Title: "t"}, sdk.Simulator("p-sim", "--quiet"),
 			sdk.Limit("all", 60, time.Minute, sdk.FixedWindow(), sdk.MaxConcurrent(4), sdk.Scope("base_url", "token")),
 			sdk.Idempotent("list", "List", list, sdk.Limits("all"), sdk.Paged("cursor", "", "next"), sdk.RangeMax("from", "to", 48*time.Hour),
 				sdk.Incremental(), sdk.Timeout(time.Minute), sdk.Deprecated("use other"), sdk.Fault(sdk.CodeNotFound, "gone", "It is gone"),
@@ -135,7 +138,7 @@ func TestDescribe(t *testing.T) {
 	for _, part := range []string{
 		want, `effect:EFFECT_IDEMPOTENT`, `default_timeout:{seconds:60}`, `limiters:"all"`, `cursor_field:"cursor"`, `max:{seconds:172800}`, `incremental:true`,
 		`deprecated:"use other"`, `code:CODE_NOT_FOUND`, `fixed_window:true max_concurrent:4 scope:"base_url" scope:"token"`, `env:"P_DEBUG" hosts:"cdn.example.com"`,
-		`token_action:"list"`, `login:{start:"list" wait:"list" scopes:"all"}`, `simulator:"p-sim" simulator:"--quiet"`, `output_schema:"{\"type\": \"array\"}"`, `\"default\":\"https://api.example.com/\"`, `sdk:"go/`,
+		`token_action:"list"`, `login:{start:"list" wait:"list" scopes:"all"}`, `delivery:{action:"list" content:"cursor" title:"t"}`, `simulator:"p-sim" simulator:"--quiet"`, `output_schema:"{\"type\": \"array\"}"`, `\"default\":\"https://api.example.com/\"`, `sdk:"go/`,
 	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the description lacks %s:\n%s", part, text)

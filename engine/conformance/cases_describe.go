@@ -91,7 +91,7 @@ func describeCases() []testCase {
 			"A Value is UTF-8 JSON that all read alike: no name twice in one object, no number that becomes Infinity. The host refuses schemas and examples too.",
 			"write the document with a JSON library, from a value and not from text", badDocuments),
 		describedCase("describe.references", "names nothing that is not there", "describe",
-			"Limiters, fields of paging and range, the token action and the actions of a login are those that the description has.",
+			"Limiters, fields of paging and range, the token action, the actions of a login and of a delivery are those that the description has.",
 			"correct the name, or declare what it names", badReferences),
 		describedCase("describe.examples", "has examples that fit its schemas", "describe",
 			"Inputs and outputs of examples fit the schemas of their action.",
@@ -349,10 +349,15 @@ func badReferences(k *kit) string {
 	login := k.described.GetLogin()
 	for _, named := range []struct{ what, name string }{
 		{"the token action", k.described.GetTokenAction()}, {"login, start", login.GetStart()}, {"login, wait", login.GetWait()},
-		{"login, status", login.GetStatus()}, {"login, revoke", login.GetRevoke()},
+		{"login, status", login.GetStatus()}, {"login, revoke", login.GetRevoke()}, {"the delivery", k.described.GetDelivery().GetAction()},
 	} {
 		if named.name != "" && k.action(named.name) == nil {
 			lacks(named.what, named.name)
+		}
+	}
+	if d := k.described.GetDelivery(); d != nil && k.action(d.GetAction()) != nil {
+		for _, input := range []string{d.GetContent(), d.GetMarkdown(), d.GetPath(), d.GetTitle()} {
+			field("the delivery by "+d.GetAction(), k.action(d.GetAction()).input, input)
 		}
 	}
 	return first(found)

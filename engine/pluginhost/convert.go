@@ -156,6 +156,9 @@ func descriptionOf(r *pluginv1.DescribeResponse, exe executable) *Description {
 	if l := r.GetLogin(); l != nil {
 		d.Login = &Login{Start: l.GetStart(), Wait: l.GetWait(), Status: l.GetStatus(), Revoke: l.GetRevoke(), Scopes: l.GetScopes()}
 	}
+	if l := r.GetDelivery(); l != nil {
+		d.Delivery = &Delivery{Action: l.GetAction(), Content: l.GetContent(), Markdown: l.GetMarkdown(), Path: l.GetPath(), Title: l.GetTitle()}
+	}
 	if exe.told != "" {
 		d.Executable = exe.digest
 	}

@@ -217,12 +217,18 @@ func (u *unit) check(ctx context.Context, d *Description) (*contract, error) {
 	if l := d.Login; l != nil {
 		needed = []string{l.Start, l.Wait, l.Status, l.Revoke}
 	}
+	if d.Delivery != nil {
+		needed = append(needed, d.Delivery.Action)
+	}
 	needed = slices.DeleteFunc(needed, func(name string) bool { a := c.actions[name]; return a == nil || Whole(a.Action) })
 	if err := u.demand(ctx, c, needed); err != nil {
 		return nil, err
 	}
 	if err := c.checkLogin(); err != nil {
 		return nil, u.wrongDescription(fmt.Errorf("its login: %w", err))
+	}
+	if err := c.checkDelivery(); err != nil {
+		return nil, u.wrongDescription(fmt.Errorf("its delivery: %w", err))
 	}
 	return c, nil
 }

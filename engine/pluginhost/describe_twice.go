@@ -67,7 +67,7 @@ func describedOtherwise(first, second *Description) string {
 	if !slices.EqualFunc(first.Actions, second.Actions, func(a, b *plan.Action) bool { return a.Name == b.Name }) {
 		return "the order of its actions"
 	}
-	return "its texts, limiters, login or wants"
+	return "its texts, limiters, login, delivery or wants"
 }
 
 // actionOtherwise names what two descriptions of an action differ in, "" for nothing.

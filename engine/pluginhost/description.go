@@ -29,6 +29,7 @@ type Description struct {
 	Limiters      []plan.Limiter  `json:"limiters,omitempty"`
 	TokenAction   string          `json:"token_action,omitempty"`
 	Login         *Login          `json:"login,omitempty"`     // nil = nobody logs in to its connections
+	Delivery      *Delivery       `json:"delivery,omitempty"`  // nil = no output goes out by the name of a connection alone
 	Simulator     []string        `json:"simulator,omitempty"` // command; its program is relative to the executable
 	Wants         Wants           `json:"wants,omitzero"`
 
@@ -63,6 +64,16 @@ type Login struct {
 	Status string   `json:"status,omitempty"` // "" = the plugin can't tell
 	Revoke string   `json:"revoke,omitempty"` // "" = the service withdraws none
 	Scopes []string `json:"scopes,omitempty"` // asked for where nobody names any
+}
+
+// Delivery names the action of a plugin that delivers an output of a run, and the inputs
+// that take its parts; they were checked (proto's Delivery says what).
+type Delivery struct {
+	Action   string `json:"action"`
+	Content  string `json:"content"`
+	Markdown string `json:"markdown,omitempty"` // "" = Content takes Markdown too
+	Path     string `json:"path,omitempty"`     // "" = nothing stands behind the connection's name
+	Title    string `json:"title,omitempty"`    // "" = nothing takes it
 }
 
 // Action returns the action of that name, which is without the plugin's.

@@ -16,7 +16,7 @@ import (
 // describeFormat is the version of the record of a description, and of the rules by
 // which it was checked: a record of another one is asked for again. It rises when
 // `check` refuses more.
-const describeFormat = 6
+const describeFormat = 7
 
 // The record of a description is a file of JSON texts: the first line is the index,
 // with all that lists show; behind it stand the schemas of the actions, and their

@@ -233,6 +233,9 @@ func (c *comparison) logins(now, next *pluginhost.Description) {
 	if now.Login != nil && next.Login == nil {
 		c.add(Change{Rule: "login", Message: "nobody can log in to its connections any more", may: true, make: func(d *pluginhost.Description) { d.Login = nil }})
 	}
+	if now.Delivery != nil && (next.Delivery == nil || *now.Delivery != *next.Delivery) {
+		c.add(Change{Rule: "delivery", Message: "outputs go out by the name of its connections in another way, or not at all", may: true, make: func(d *pluginhost.Description) { d.Delivery = next.Delivery }})
+	}
 	if now.TokenAction != next.TokenAction {
 		c.add(Change{
 			Rule: "token-action", Message: fmt.Sprintf("the action that gives tokens to other connections is %q, was %q", next.TokenAction, now.TokenAction),

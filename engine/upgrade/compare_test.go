@@ -70,6 +70,8 @@ func TestIssue15_UpgradeTellsEachKindOfChange(t *testing.T) {
 			"reconcile p.do - it can be asked", "reconcile p.do uses nobody can ask any more"},
 		"a login": {func(d *pluginhost.Description, _ *plan.Action) { d.Login = &pluginhost.Login{} },
 			"", "login  may nobody can log in"},
+		"a delivery": {func(d *pluginhost.Description, _ *plan.Action) { d.Delivery = &pluginhost.Delivery{Action: "do"} },
+			"", "delivery  may outputs go out by the name"},
 		"a token action": {func(d *pluginhost.Description, _ *plan.Action) { d.TokenAction = "do" },
 			"token-action  - the action that gives tokens", "token-action  may the action that gives tokens"},
 	} {

@@ -13,16 +13,17 @@ import (
 
 // PluginDoc is what a plugin says of itself, as a person reads of it.
 type PluginDoc struct {
-	Name        string            `json:"name"`
-	Version     string            `json:"version"`
-	Doc         string            `json:"doc,omitempty"`
-	Wants       Grants            `json:"wants,omitzero"`
-	Config      []FieldDoc        `json:"config"` // of its connections
-	Limiters    []LimiterDoc      `json:"limiters"`
-	TokenAction string            `json:"token_action,omitempty"` // gives the tokens of other connections (token_from)
-	Login       *pluginhost.Login `json:"login,omitempty"`
-	Simulated   bool              `json:"simulated"` // it brings a simulator for --sandbox
-	Actions     []PluginActionDoc `json:"actions"`
+	Name        string               `json:"name"`
+	Version     string               `json:"version"`
+	Doc         string               `json:"doc,omitempty"`
+	Wants       Grants               `json:"wants,omitzero"`
+	Config      []FieldDoc           `json:"config"` // of its connections
+	Limiters    []LimiterDoc         `json:"limiters"`
+	TokenAction string               `json:"token_action,omitempty"` // gives the tokens of other connections (token_from)
+	Login       *pluginhost.Login    `json:"login,omitempty"`
+	Delivery    *pluginhost.Delivery `json:"delivery,omitempty"`
+	Simulated   bool                 `json:"simulated"` // it brings a simulator for --sandbox
+	Actions     []PluginActionDoc    `json:"actions"`
 }
 
 // LimiterDoc is a limiter, with its window in seconds.
@@ -83,7 +84,7 @@ func (p *Workspace) PluginDoc(name string) (PluginDoc, error) {
 	}
 	doc := PluginDoc{
 		Name: name, Version: d.Version, Doc: d.Doc, Wants: p.wants(name, d), Config: orNone(fieldDocs(config, "", 0)), Limiters: []LimiterDoc{},
-		TokenAction: d.TokenAction, Login: d.Login, Simulated: len(d.Simulator) > 0, Actions: []PluginActionDoc{},
+		TokenAction: d.TokenAction, Login: d.Login, Delivery: d.Delivery, Simulated: len(d.Simulator) > 0, Actions: []PluginActionDoc{},
 	}
 	for _, l := range d.Limiters {
 		doc.Limiters = append(doc.Limiters, LimiterDoc{

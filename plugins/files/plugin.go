@@ -48,6 +48,7 @@ func NewWith(o Options) *sdk.Plugin {
 	p := &plugin{options: o}
 	return sdk.New("files", Version, "Files below folders that the connection names: text, lines, JSON, CSV and bytes.",
 		sdk.UsesState(),
+		sdk.Delivery{Action: "write", Content: "content", Path: "path"},
 		sdk.ValidateConfig(checkConfig),
 		sdk.CheckConnection(p.checkConnection),
 		sdk.Read("read", "What a file holds: text, lines, JSON, CSV or bytes.", p.read, shared(

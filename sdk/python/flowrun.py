@@ -3631,6 +3631,18 @@ class Login:
 
 
 @dataclasses.dataclass
+class Delivery:
+    """The action by which an output of a run goes out where a workflow names a connection alone, and the inputs that take
+    its parts as text; README of the protocol, "Deliveries"."""
+
+    action: str  # not a read
+    content: str  # input that takes the output
+    markdown: str = ""  # input that takes it in place of content where it is Markdown
+    path: str = ""  # input that takes what stands behind the connection's name; "" = nothing may stand there
+    title: str = ""  # input that takes what the output is called
+
+
+@dataclasses.dataclass
 class Example:
     """A valid input and, where output is given, what it may give. Both are checked against their schemas."""
 
@@ -3745,11 +3757,11 @@ class Plugin:
 
     def __init__(self, name: str, version: str, doc: str, *, base_url: str = "", path_prefix: str = "", hosts: Sequence[str] = (),
                  env: Sequence[str] = (), uses_state: bool = False, limits: Sequence[Limit] = (), token_action: str = "",
-                 login: Optional[Login] = None, simulator: Sequence[str] = ()) -> None:
+                 login: Optional[Login] = None, simulator: Sequence[str] = (), delivery: Optional[Delivery] = None) -> None:
         self.name, self.version, self.doc = name, version, doc
         self.base_url, self.path_prefix, self.hosts, self.env = base_url, path_prefix, list(hosts), list(env)
         self.uses_state, self.limits, self.token_action = uses_state, list(limits), token_action
-        self.login, self.simulator = login, list(simulator)
+        self.login, self.delivery, self.simulator = login, delivery, list(simulator)
         self._actions: Dict[str, _Action] = {}
         self._config_type: Any = None
         self._config = _Schema("object")
@@ -3924,6 +3936,8 @@ class Plugin:
             for part, name in (("start", self.login.start), ("wait", self.login.wait), ("status", self.login.status), ("revoke", self.login.revoke)):
                 if name not in self._actions and (name or part in ("start", "wait")):
                     fail(f"the login's {part} {_quote(name)} is not an action of the plugin")
+        if self.delivery and self.delivery.action not in self._actions:
+            fail(f"the delivery's action {_quote(self.delivery.action)} is not an action of the plugin")
 
     def _finish_config(self) -> None:
         self._config_type = self._config_type or NoInput
@@ -4421,6 +4435,8 @@ class _Server:
             described.plugin.features.append("validate_config")
         if p.login:
             described.login.CopyFrom(pb.Login(**dataclasses.asdict(p.login)))
+        if p.delivery:
+            described.delivery.CopyFrom(pb.Delivery(**dataclasses.asdict(p.delivery)))
         return described
 
     def _describe_action(self, a: _Action) -> Any:
@@ -4956,49 +4972,50 @@ def main(args: List[str]) -> int:
 
 # plugin.binpb of the protocol, packed; made by `UPDATE=1 go test ./test/python -run Descriptor`
 _DESCRIPTOR = b"""
-eNrUWs2PI1lS7/S3wy6XO7umx1Pb092TzXzQI1VP14j52kXgcmV1ma62Pa9cNT0jhMlKP7tyK53pyXxZH1zYFSCOHIATJ/YCWgkJsX8D4gLiL+DElQNH
-JECgeB+ZaVfWR6+4cHJG5O+9FxEvIl68SMN/avBw6vtTlz6bBz7zj6LJs3EUWMzxvQ3O0VfF+w313vgKKtsSoregHFLb98ZhS3usfZQnitTXoOhZnh+2
-co+1j4pEEFt/oME9259tLM25taJmHCBnoH33XCKmvmt50w0/mCYCsos5DZ+deP6ZFws7P/oPTftZLv9isPXz3MMXYvBAjtj4hrruS8QPcehRiU/1KfyP
-Bo+WtWfOjIbMms2vUv+HUB0qzBvr/0dX6N+Ip1QG2LylAWJ5fykL/PRreDhx/bMg8p7N3WjqeM9On8snaYC78v2G5J4+X7/BZdZvMqrxJRQPLTeiug6F
-H4e+x41XJ/xZfwDVkHqhw5xT2so9zn9UJQnDeAr1jjW3jhzXYQ4N9XWoTKjFooDiFiA4po1/0WB1m4Z24BxRQr+PaMj096B+7IdsdEqD0JErV0kNeYeC
-pb8PDS6m7bujmeP5Ad/DFbKiuK+QqX8KBRzVyj/WPqptPtq4ZKeNtKCEg1Fhz5rRVoEvy5/1z6ESUsYcbxq2inyyH2RMti8hJAYb30NFcfUNKJ6iSblC
-tc1Wxgzc5ETA9F+D4sRxacgtnC2+mnvHcSkRaOMQ6mk2BsDcdzxGA2lJRaKmc4sdc9tVCX9GtO17jHrCanWiSOP34b7aqbaNrhSqDVMW066wWO4NLIYC
-WGL6Vp47iyKNHrx9SYBw7nsh1T9NBmncWO9kLCYGJfP9pAjNxPfkTFm6tKCsfFGYSpF6E/Lh+IRbqkrwMcMzC1me+TmUhGDSnW70TQnHFce+3SqJFce+
-rT+BFdv3Js50FNrHdGa1ynzf6oK5z3lpA1VuayD9M6i4zsxhNAhbwEetZ4zaExASY/VnUDyzPBa2aly3rKVeBAggAocRz/wT6o3Eyq26iHjOE0LxlOPM
-ItdiftBakSlHMTC0XB+t2bgytPbwPREw/UNYVQ6nrLbKrdZQbGm3+1AKqO3MaavJ30tK/w2ojR1r6vkhc+ywdZdb592MZbdjFEmP+K1CpdoE4wKKXC48
-i0JmBUz6nSDQGc8sh6kAxWeUKGQWi0LpdZISkp76JypxSYrjbX9OMXHlOZ5Txg6UxCagS1HvVKZmfERpMBWGMrcLQsrIKF+4QgRh/KMGZekCmcGzDpVA
-5IlQJumY1p9D6czxxv6ZzNDvLJ+6G6roIBKIrjJxzul4JAcWuCw1zvtGQN6Hxsw6H9m+Z0dBgJmsKEJwZp13YiZXB03RKgklOWH8bQFK0uWytJHhl0vC
-7z2oO948YsqPRNascZ50oiew4kcshSmICBVMCXoOJTqZUFtI28iMGpMDiATqW7A6phMrctkIj28/YjwvXGvHhhwxFANwe+IYL4vDOY7j51CaW1PHm7Yq
-VwbygAOIBGLKoOfWbI7HVvXKlGEKCImx+kOAMZ0H1LYYHbeAmzfF0T+BEhcbc0r+igjfQQCROEwJgeVNKU8m2QMIvicCpj+GmuPZAZ1Rj1lua0X4VYqV
-ygWNdC4w/liDkjADOoMdBaEfjCYOdceqdBG8HWTpj6DmMDoLJUJ4EnCWALwL4NFzJt+LIK8iR7xeh4ozph5z2IWM9Jg2PChynXCOSeDPFqSoIkfM8Q5U
-mL8gQJn54tXHkJ9Z5zfHI6KMl1CWW5kZLGtQ5GHA16gTQaAZhePLUJGU8TtQ5DuofwwF2x+LqRqbb2edjP6YEg4Sm2KF8dEsKRWo+ThQjX/TAJJsrG9h
-gXJKA7SjWOmDa9P3xr5Ek3gcv1tEs5kVXCgzShLFGlNmOa7K0oJKF2OFhWLM6GGlGM+7tm8emqQ7/HZ00NsfmJ3uTtfcbt7RdWjEb0xC+qSp6WvQjHnf
-tEmv23vRzBl/mIPVQ8t1xhaLK+v7UJInrNgmSWGsJBt1bWUqtrAF5cjjlxtVo0kS49j2PY+KVYSKKQ7GsahLZN1z9VISh9lcljdqSZGvZdFzIBdOgrO8
-EJx/qUEzMYMs8pZOb+1NT+/LGT2XkdE/hFWRFUdxwApnaAh2V4XtX2jQ6AgbqZ1atKN2jR1zt7TjI6hJOx5b4bGUBARr1wqPUxYsLFiQwGos3P+R/Ywv
-4H7nmNonnVijWypu/JkGb18aKsXagCINAj+45oJl4nsiYOKqYfuRpyosReo/gKrnsxELHDqW5U7F89kQaZ7qfJZcEH1GjX/PQcM8p3Z0c7Atapi7tLVx
-MOZvF4zPIB9EItayN4FEXgfvcOeMIJILgBbkmYfHYZ2kOOgpc2tKR+LUklcNQFaHc7AWP7MYDWZWcCLDLWGg7fhwbqMKf1tBRs9nFF9arjtCGgsEbljL
-dQdIpzwQFortNSgeuf6RuE9UiCCM/9IAEtXwXDzzgxNUXxo8pvW3oBRE3shRp10xiLzuWH8byiGjc+THtTSdd8fcMRijszmTtzdFYkw7Yzqb+4x69sXo
-hF5wA1ZJI8V+SS+wnGCBZdO5xSvQkrzRJCz916GOyWMcuXQ8shg3JJZLy0du3HcitRjfZsZf56AuPc48xfmeQt71p9L372ffgHbvEATpX0JlHvjTgIbX
-3c4HErJ7h8Rw/UdQtX088pkMjdrmg8wjWmJ275BkgP4ZlOfUG2NNWZD6ZqwrELt3iALrm1j/OS4dX3Nu8NjevUMkcqsMRYqWMf5bg/yej5MUXXpKXXne
-P8i20cYeYoiAoivMaBhaU6pyhCTRW3kFFao6RlD6BhSwGo/1u3o/Oc74XSjyFfW34O6eeWjuLR35q1AT7G1z6+BFU9MbAILR7e30m7mExsO/mU8GiAKh
-YPwmVNRW8mZckMpLGonpq3U1/kaDaryjePjICu6mTpbEYUrhNa1MKTLpISsrpeSXU4oOhRll6t7EnxfTTHExzRh/p0FZepH+FdQCyoKLkTVRPbBrK1vg
-6DaCl1Jl7lKqTFksv+gdeHcKfJVBrrg7cQCRQONneI/gj5jxmMNcVU4LAmvaKHDV5TMKXDRCFNJgxOtlIUEFGVgg618C0PO5E9AQ08vN7liV6PaCXsVF
-T/iHPBR5oL1ZmX51GC1tT/5NtucrKFvzuYuHdIFL8fiqtLDRFjiiBqQuDsWFi8MjqB0zNh/JJkuJ539A1r5otKRK+PJiP7UFZVHmh/LcUyS+kbdqfuhV
-iSLRtY/Rt8SVlz8bYyhLcfW34V57MNjrmttLWSH1otcfjuRzU9Pvwap6oZg5vDYo5qBNhnvfNvPGv2rQJNT2Pdtx//8XLUntUFqoXv9cg7spLWWlmHIc
-7U0dJ8l+uVtmP1Uw5lMF45ew+oIydKnY9nFDSvUAkcCgxypDBv0JvTBeQzMZKhVaS39bqKsvCEuN60LSuF6D4sSPPFXcCsL4hQarg+iXkiqRIJ+W4F0A
-ZxJ/ySlwIarORH3H4ddkPFT4jlaIpPSPIc+Ye3M3C1HGj6CZCC3t0YCcf8JFrpCcf3K1JYy/0uBe2/4+cgI69E/obS8iGRbYhPLM8UYo+M3tzJnjDZns
-Kf2Y2izp2iLFP81QeiLNwp+Nv9dgbVFSqewnUOSt8muOYz5g9w4RQP1zrISskEoXzvr6QOgkoOHxHsJwIMfrX0ApZH4Ql34Psz7qcIBaUeK3KqhpGLnM
-+LkGtRQm6SsnvW+2fHrl3uT0WoMiPWeB6sUKIpXwCwsJ/wFUA+rRM+vIVW6YMIx/1qAoxHwP6pZt0zAcJcaukprgCci7AOI7BruYq4OuyjnDi/mySvk3
-UekJrARiQ+TqQoe6ZMaGFHoX03o3IOeM5QUk54yNn2hQT2+uBGgKgLk8ZJZLr8lvwv8EDN0v8pjj3kIjATT+RAO9489mDlsIuXegwr1sFItT5nSXyyT0
-vlEm4eBxKyB/q1aAYcK9BYGSjsKtIksua/yTBo1BxLZc/yh1okZz17eUSpLibdDJJKRMJiRJYeSPLaZ8lz8vdBzq4gBBnmuFTGUIfEb/m9GxYwn/E1te
-5Rzuf6pHW071aBc+5VeE9yef8r/n54FQJ/lAGjq/J4K1QPhzLF8uJd9nGFYTGlDPpjdWBQnUeA2NF3TZgmNnSkP1cUxSV1rwPpRc6k2ZaHKtEEnJI3dZ
-GW5sbdHYXMFcouDTEyiJby/6fdDNnR2zM7x8S5N8YraxDnsL7kpGd9t8NegPzd6wmdObUJfsl+a35ra4rklOv9cxm4Wnv8hDgRfwa9Ds9LfNpZWaUOfc
-bu+wvdeVS0lc+2C42yfd73jRdx90zkbmiJhfH3QJX1CHBufv9MlWd3vb7DULMQ9ryZ3+QW+7WdTvwgrndfq9nb1uZ9gsxSuR9tAc7XVfdYfmdrOst2CN
-s78+6A/bI/P1bvtgH99UUiq0D9vdvfbWntmsxioMu6/M/sGwCcla7V7H3DO3mzW0C2dtmz1UvB6PMl8PuCYrWASLUQdkv0/iFw39AbTksubrgdkZmtsj
-Yu4P+r19s7matuvBYNAnKGoznr5D2vu75nbzbixUtzc0Sa+919RjTQ96L3v9b3qj/sGw039lNu9t/rQIpYH4Rr8PFfW/At3I6oou/uFl/cm1GOmq+1BR
-fezMSZd6/ZmTXmqED6As+6j6e5kXuHRTet24DiJnPIbVpfas/qtZwzK7v+tPbwOVK/WhLPtfmbIvdmPXH10N4e2zTzT9EKrxTUF/klkSLd6W1n/lelBi
-kqX/rWSaJPvPNZkmueJvMJt/WoDCrh8ydBZ1Rch0lqWrR6azXLpj7ENF1dmZky7dHDInvVSoj6Cermn1DzL/l3KpPF//8EacXOC3oZY62fX3s3uVS6XI
-+gc3wZIAkgdkphMu1gLrxnWQZEZ5SmXOuHg2rhvXQcSMW19899nUYcfR0Ybtz56p/xKq33B8Iv4FKP9TePr8h+pB/QfxfwMAAP//3fG9AQ==
+eNrUWs1zI1lS79K3UrKsrvb0aLw93T3VzAc9Ee5pTzBfuwTIUrkt2i1pn2VPzwSBKEtPcq1LVZqqV/7gwndw5ACcOLEXiI0ggmBPnDgRXCD4Czhx5cCR
+CCAg8n1UleSS7d7gsidVZv3ee5n5MvPlSxX8lwYPp543deizue8x7zicPBuHvsVsz93iHH1dvN9S742voNSWEL0BxYCOPHccNLTH2kdZokh9A/Ku5XpB
+I/NY+yhPBLHz+xrcG3mzraU5d9bUjH3k9LVvn0vE1HMsd7rl+dNYQHY5p8GzU9c7dyNh58f/qWk/zmRf9Hd+knn4QgzuyxFbX1PHeYn4AQ49LvCpPoX/
+1eDRsvbMntGAWbP5KvW/D+WBwryx/n+4Qv9aNKUywPYtDRDJ+zNZ4O8JPJw43rkfus/mTji13Wdnz+WTNMBd+X5Lcs+eb97gMps3GdX4EvJHlhNSXYfc
+jwLP5carEv6sP4ByQN3AZvYZbWQeZz8qk5hhPIVqy5pbx7ZjM5sG+iaUJtRioU9xCxAc0ca/arDepsHIt48pod+FNGD6e1A98QI2PKN+YMuVy6SCvCPB
+0t+HGhdz5DnDme16Pt/DNbKmuK+QqX8KORzVyD7WPqpsP9q6YqetpKCEg1Fh15rRRo4vy5/1z6EUUMZsdxo08nyy76VMdiAhJAIb30FJcfUtyJ+hSblC
+le1Gygzc5ETA9F+C/MR2aMAtnC6+mnvXdigRaOMIqkk2BsDcs11GfWlJRaKmc4udcNuVCX9G9MhzGXWF1apEkcZvw321U80RulKgNkxZTFthscwbWAwF
+sMT0jSx3FkUaXXj7igDB3HMDqn8aD9K4sd5JWUwMiuf7uzzUY9+TM6Xp0oCi8kVhKkXqdcgG41NuqTLBxxTPzKV55udQEIJJd7rRNyUcVxx7o0ZBrDj2
+RvoTWBt57sSeDoPRCZ1ZjSLft6pgHnBe0kCl2xpI/wxKjj2zGfWDBvBRmymj9gWERFj9GeTPLZcFjQrXLW2pFz4CiMBhxDPvlLpDsXKjKiKe84RQPOXY
+s9CxmOc31mTKUQwMLcdDa9ZWhtY+vicCpn8I68rhlNXWudVqii3tdh8KPh3Zc9qo8/eS0n8FKmPbmrpewOxR0LjLrfNuyrLtCEWSIzA+xtSxz6h/2dBX
+xkdbQkgE/rVcqVwH4xLyXCE8xAJm+Uw6rCDQi88tm6nIxmdUJWAWCwPprpISKp55pyrjSYrjR96cYsbLcjynjN/ToKTkQpDcM7G+pJJpRIaMJPE0mFn+
+6dg7d6UgER0lpFwiIW1AntnMoTxQykQQxi4UhAthQFD3TB4s+IgjMJEH8mQShDQUo3zREhGE8U8aFKUDp4b+JpR8keUCecREtP4cCue2O/bO5fnyznLN
+sKVKJiKB6OgT+4KOh3JgjstS4byvBeR9qM2si+HIc0eh76MB8yKBzKyLVsTk6uB+NApCSU4Yf5ODggyYNG1k8sjEyeM9qNruPGQqCkTOr3CeDIEnsOaF
+LIHJifwimBL0HAp0MqEjIW0tNeZNDiASqO/A+phOrNBhQyw+vJDxrHatHWtyxEAMwO2JMlRRlBZRFnoOhbk1td1po7QyDfU5gEggJjx6Yc3meOiWVyY8
+U0BIhNUfAozp3Kcji9FxA7h5Exz9EyhwsTEjZlfkp10EEInDhOZb7pTyVJg+gOB7ImD6Y6jY7sinM+oyy2msCb9KsBKZrJbMZMYfaVAQZkBnGIV+4PnD
+iU2dsSq8BG8XWfojqNiMzgKJEJ4EnCUA7wK49ILJ9yLAy8gRrzehZI+py2x2KaM8og0X8lwnnGPie7MFKcrIEXO8AyXmLQhQZJ549TFkZ9bFzfGIKOMl
+FOVWpgbLBuR5GPA1qkQQaEbh+DJUJGX8BuT5DuofQ27kjcVUte230851b0wJB4lNsYKosJCUCtRsFKjGv2sA8Vmi72B5dUZ9tKNY6YNrD5+tA4km0Th+
+MwpnM8u/VGaUJIo1psyyHXVUCCpZSuYWSkmji3VuNO/GgXlkks7gm+Fh96Bvtjq7HbNdv6PrUIvemIT0SF3TN6Ae8b5ukm6n+6KeMf4gA+tHlmOPLRbd
+C1adNVvJjbq2rhZb2IBi6PKrmaowJYlxPPJcl4pVhIoJDsaxqKpk1bZ6KYnDbC6LM7WkyNeyZDuUC8fBWVwIzr/QoB6bQZaoS7WH9sa1x5WMnknJ6B/C
+usiKwyhghTPUBLujwvbPNai1hI3UTi3aUbvGjplb2vERVKQdT6zgREoCgrVnBScJC+YWLEhgPRLu/8l+xhdwv3VCR6etSKNbKm78qQZvXxkqxdqCPPV9
+z7/memjieyJg4qI08sK4xJKk/j0oux4bMt+mY1nulFyPDZDmqc5j8fXWY9T4jwzUzAs6Cm8OtkUNM1e2NgrG7O2C8Rlk/VDEWvomkNBtYel4wQgiuQBo
+QZ55eBxWSYKDnjK3pnQoTi15UQJktTgHbxLnFqM+Vp0y3GIG2o4P5zYq8bclZHQ9RvGl5ThDpLFA4Ia1HKePdMIDYeGqsAH5Y8c7FrehEhGE8d8aQKwa
+novnnn+K6kuDR7T+FhT80B3a6rTL+6HbGetvQzFgdI78qKCn886YOwZjdDZn8u6pSIxpe0xnc49Rd3Q5PKWXsqquJdgv6SWWE8y3RnRu8Qq0IO9jMUv/
+Zahi8hiHDh0PLcYNieXS8pEbdc1IJcI3mfFXGahKjzPPcL6nkHW8qfT9++n3t707BEH6l1Ca+97Up8F1vYW+hOzdIRFc/wGURx4e+UyGRmX7QeoRLTF7
+d0g8QP8MinPqjrGmzEl9U9YViL07RIH1baz/bIeOrzk3eGzv3SESuVOEPEXLGP+jQXbfw0nyDj2jjjzvH6TbaGsfMURA0RVmNAisKVU5QpLorbyCClQd
+Iyh9C3JYjUf6rd5PjjN+E/J8Rf0tuLtvHpn7S0f+OlQEu23uHL6oa3oNQDA63d1ePRPTePjXs/EAUSDkjF+FktpK3kr0E3lJIxG9WlfjrzUoRzuKh4+s
+4G7qw0kcphRe08qUIpMestJSSnY5peiQm1Gm7k38eTHN5BfTjPG3GhSlF+lfQcWnzL8cWhPVwbu2sgWObiJ4KVVmrqTKhMWyi96BdyffUxlkxd2JA4gE
+Gj/GewR/jK/sWuLKjjVt6Dvq8hn6DhohDKg/5PWy7AUgAwtk/UsAejG3fRpgernZHcsS3VzQK7/oCf+YhTwPtDcr01eH0dL2ZN9ke76CojWfO3hI57gU
+j1elha2mwBE1IHFxyC9cHB5B5YSx+VB2ego8/wOyDkS3J1HCFxe7wQ0oijI/kOeeIvGNvFXzQ69MFImufYK+Ja68/NkYQ1GKq78N95r9/n7HbC9lhcSL
+bm8wlM91Tb8H6+qFYmbw2qCY/SYZ7H9Tzxr/pkGd0JHnjmzn579oiWuHwkL1+mca3E1oKSvFhONob+o4cfbL3DL7qYIxmygYv4T1F5ShS0W2jxpSqhGJ
+BAY9Vhky6E/ppfEa6vFQqdBG8p+Rqvr/Y6ntnovb7huQn3ihq4pbQRg/1WC9H/5MUsUSZJMSvAtgT6L/oXJciLI9Uf9C8WsyHip8R0tEUvrHkGXMubmb
+hSjjB1CPhZb2qEHGO+Uil0jGO11tCeMvNbjXHH0X2j4deKf0theRFAtsQ3Fmu0MU/OZ25sx2B0z2lH5ERyxuHSPF+7iUnkqz8GfjHzTYWJRUKvsJ5Hmj
+/5rjmA/Yu0MEUP8cKyEroNKF0/47IXTi0+BkH2E4kOP1L6AQMM+PSr+HaX9JcYBaUeJ3SqhpEDrM+IkGlQQm7ivHDXi2fHpl3uT02oA8vWC+6sUKIpHw
+cwsJ/wGUferSc+vYUW4YM4x/0SAvxHwPqtZoRINgGBu7TCqCJyDvAoh/YdjlXB10Zc4ZXM6XVcq+iUpPYM0XGyJXFzpUJTMypNA7n9S7Bhl7LC8gGXts
+/I4G1eTmSoCmAJjLA2Y59Jr8JvxPwND9QpfZzi00EkDjjzXQW95sZrOFkHsHStzLhpE4RU53uExC7xtlEg4etQKyt2oFGCbcWxAo7ijcKrLkssY/a1Dr
+h2zH8Y4TJ2o4dzxLqSQp3gadTALKZEKSFEb+2GLKd/nzQsehKg4Q5DlWwFSGwGf0vxkd25bwP7HlZc7h/qd6tMVEj3bhQ4SS8P74Q4Tv+Hkg1In/3g3s
+3xLBmiP8OZIvk5DvMwyrCfWpO6I3VgUx1HgNtRd02YJje0oD9Q+dpFZa8D4UHOpOmWhyrRFJySN3WRlubG3R2FzBTKzg01MoiP9e9Pugm7u7Zmtw9ZYm
++cRsYh32FtyVjE7bfNXvDczuoJ7R61CV7JfmN2ZbXNckp9dtmfXc059mIccL+A2ot3ptc2mlOlQ5t9M9au535FIS1zwc7PVI51te9N0HnbOROSTmDw87
+hC+oQ43zd3tkp9Num916LuJhLbnbO+y263n9LqxxXqvX3d3vtAb1QrQSaQ7M4X7nVWdgtutFvQEbnP3Dw96gOTRf7zUPD/BNKaFC86jZ2W/u7Jv1cqTC
+oPPK7B0O6hCv1ey2zH2zXa+gXTirbXZR8Wo0ynzd55qsYREsRh2Sgx6JXtT0B9CQy5qv+2ZrYLaHxDzo97oHZn09adfDfr9HUNR6NH2LNA/2zHb9biRU
+pzswSbe5X9cjTQ+7L7u9r7vD3uGg1Xtl1u9t/24eCn3xhcEBlNRXEbqR+p/0wuc6m0+uxUhXPYCS6mOnTrrU60+d9EojvA9F2UfV30u9wCWb0pvGdRA5
+4wmsL7Vn9V9MG5ba/d18ehuoXKkHRdn/SpV9sRu7+Wg1hLfPPtH0IyhHNwX9SWpJtHhb2vyF60GxSZa+ukk1SfqnQakmWfERz/af5CC35wUMnUVdEVKd
+ZenqkeosV+4YB1BSdXbqpEs3h9RJrxTqQ6gma1r9g9Svaq6U55sf3oiTC/w6VBInu/5+eq9yqRTZ/OAmWBxA8oBMdcLFWmDTuA4SzyhPqdQZF8/GTeM6
+iJhx54tvP5va7CQ83hp5s2fqS0j1G4xPxTeM8ovIs+ffVw/qC8r/CwAA///LJvJC
 """
 
 if __name__ == "__main__":

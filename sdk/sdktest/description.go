@@ -21,7 +21,8 @@ type Description struct {
 	Wants         Wants
 	TokenAction   string
 	Simulator     []string
-	Login         *sdk.Login // nil = there is none
+	Login         *sdk.Login    // nil = there is none
+	Delivery      *sdk.Delivery // nil = there is none
 
 	Settings json.RawMessage // JSON Schema of what a project can tell it; nil = nothing
 	Problems []sdk.Problem   // what it has against what it was told, with pointers into the settings
@@ -93,6 +94,9 @@ func description(r *pluginv1.DescribeResponse) Description {
 	}
 	if l := r.GetLogin(); l != nil {
 		d.Login = &sdk.Login{Start: l.GetStart(), Wait: l.GetWait(), Status: l.GetStatus(), Revoke: l.GetRevoke(), Scopes: l.GetScopes()}
+	}
+	if l := r.GetDelivery(); l != nil {
+		d.Delivery = &sdk.Delivery{Action: l.GetAction(), Content: l.GetContent(), Markdown: l.GetMarkdown(), Path: l.GetPath(), Title: l.GetTitle()}
 	}
 	for _, a := range r.GetActions() {
 		d.Actions = append(d.Actions, action(a))

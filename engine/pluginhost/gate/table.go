@@ -69,6 +69,7 @@ func describeRows(add adder) {
 	add("DescribeResponse", name("name"), name("version"), name("sdk"), text("doc"), Row{Field: "config_schema", Kind: Schema, Shown: true}, name("token_action"), name("simulator"),
 		Row{Field: "settings_schema", Kind: Schema, Shown: true}, Row{Field: "recipe", Kind: Recipe})
 	add("Login", name("start"), name("wait"), name("status"), name("revoke"), name("scopes"))
+	add("Delivery", name("action"), name("content"), name("markdown"), name("path"), name("title"))
 	add("Grants", name("env"), name("hosts"))
 	add("Limiter", name("name"), name("scope"))
 	add("Action", name("name"), text("doc"), Row{Field: "input_schema", Kind: Schema, Shown: true}, Row{Field: "output_schema", Kind: Schema, Shown: true}, name("limiters"), text("deprecated"), Row{Field: "recipe", Kind: Recipe})

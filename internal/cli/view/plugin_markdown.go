@@ -94,6 +94,13 @@ func (m *markdown) login(doc workspace.PluginDoc) {
 	if doc.TokenAction != "" {
 		m.paragraph(fmt.Sprintf("Connections of other plugins take their token from one of it (`token_from`): `%s.%s` gives it.", doc.Name, doc.TokenAction))
 	}
+	if d := doc.Delivery; d != nil {
+		to := doc.Name + ".CONNECTION"
+		if d.Path != "" {
+			to += "/" + strings.ToUpper(d.Path)
+		}
+		m.paragraph(fmt.Sprintf("Outputs of a workflow go out through it: `to: [%s]` calls `%s.%s`.", to, doc.Name, d.Action))
+	}
 	login := doc.Login
 	if login == nil {
 		return

@@ -234,7 +234,7 @@ func (x Diagnostic_Severity) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Diagnostic_Severity.Descriptor instead.
 func (Diagnostic_Severity) EnumDescriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{16, 0}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{17, 0}
 }
 
 // Level says for whom a line is.
@@ -290,7 +290,7 @@ func (x Log_Level) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Log_Level.Descriptor instead.
 func (Log_Level) EnumDescriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{26, 0}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{27, 0}
 }
 
 // Applied says whether the side effect happened.
@@ -343,7 +343,7 @@ func (x Error_Applied) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Error_Applied.Descriptor instead.
 func (Error_Applied) EnumDescriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{31, 0}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{32, 0}
 }
 
 // Value is a JSON document.
@@ -757,6 +757,7 @@ type DescribeResponse struct {
 	SettingsSchema []byte                 `protobuf:"bytes,15,opt,name=settings_schema,json=settingsSchema,proto3" json:"settings_schema,omitempty"` // JSON Schema of what a project can tell it, with the feature `settings`
 	Recipe         []byte                 `protobuf:"bytes,16,opt,name=recipe,proto3" json:"recipe,omitempty"`                                       // of the settings: the plugin's own, comes back in ConnectRequest
 	Diagnostics    []*Diagnostic          `protobuf:"bytes,17,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`                             // of the settings, with pointers into them: errors refuse them, warnings are told once
+	Delivery       *Delivery              `protobuf:"bytes,18,opt,name=delivery,proto3" json:"delivery,omitempty"`                                   // how an output of a run goes out by the name of a connection alone; absent = it can't
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -903,6 +904,13 @@ func (x *DescribeResponse) GetDiagnostics() []*Diagnostic {
 	return nil
 }
 
+func (x *DescribeResponse) GetDelivery() *Delivery {
+	if x != nil {
+		return x.Delivery
+	}
+	return nil
+}
+
 // Login names actions of the plugin; what they take and give: README.md, "Logins".
 type Login struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -980,6 +988,83 @@ func (x *Login) GetScopes() []string {
 	return nil
 }
 
+// Delivery names the action that delivers an output of a run, and the inputs that take its parts: README.md, "Deliveries".
+type Delivery struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Action        string                 `protobuf:"bytes,1,opt,name=action,proto3" json:"action,omitempty"`     // not a read
+	Content       string                 `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`   // input that takes the output as text
+	Markdown      string                 `protobuf:"bytes,3,opt,name=markdown,proto3" json:"markdown,omitempty"` // input that takes it in place of content where it is Markdown; "" = content does
+	Path          string                 `protobuf:"bytes,4,opt,name=path,proto3" json:"path,omitempty"`         // input that takes what stands behind the name of the connection; "" = nothing may stand there
+	Title         string                 `protobuf:"bytes,5,opt,name=title,proto3" json:"title,omitempty"`       // input that takes what the output is called; "" = none
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Delivery) Reset() {
+	*x = Delivery{}
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Delivery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Delivery) ProtoMessage() {}
+
+func (x *Delivery) ProtoReflect() protoreflect.Message {
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Delivery.ProtoReflect.Descriptor instead.
+func (*Delivery) Descriptor() ([]byte, []int) {
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Delivery) GetAction() string {
+	if x != nil {
+		return x.Action
+	}
+	return ""
+}
+
+func (x *Delivery) GetContent() string {
+	if x != nil {
+		return x.Content
+	}
+	return ""
+}
+
+func (x *Delivery) GetMarkdown() string {
+	if x != nil {
+		return x.Markdown
+	}
+	return ""
+}
+
+func (x *Delivery) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *Delivery) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
 // Grants are what a plugin wants besides its connections.
 type Grants struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -992,7 +1077,7 @@ type Grants struct {
 
 func (x *Grants) Reset() {
 	*x = Grants{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[9]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1004,7 +1089,7 @@ func (x *Grants) String() string {
 func (*Grants) ProtoMessage() {}
 
 func (x *Grants) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[9]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1017,7 +1102,7 @@ func (x *Grants) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grants.ProtoReflect.Descriptor instead.
 func (*Grants) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{9}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Grants) GetEnv() []string {
@@ -1056,7 +1141,7 @@ type Limiter struct {
 
 func (x *Limiter) Reset() {
 	*x = Limiter{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[10]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1068,7 +1153,7 @@ func (x *Limiter) String() string {
 func (*Limiter) ProtoMessage() {}
 
 func (x *Limiter) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[10]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1081,7 +1166,7 @@ func (x *Limiter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limiter.ProtoReflect.Descriptor instead.
 func (*Limiter) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{10}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Limiter) GetName() string {
@@ -1149,7 +1234,7 @@ type Action struct {
 
 func (x *Action) Reset() {
 	*x = Action{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[11]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1161,7 +1246,7 @@ func (x *Action) String() string {
 func (*Action) ProtoMessage() {}
 
 func (x *Action) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[11]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1174,7 +1259,7 @@ func (x *Action) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Action.ProtoReflect.Descriptor instead.
 func (*Action) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{11}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Action) GetName() string {
@@ -1288,7 +1373,7 @@ type Paging struct {
 
 func (x *Paging) Reset() {
 	*x = Paging{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[12]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1300,7 +1385,7 @@ func (x *Paging) String() string {
 func (*Paging) ProtoMessage() {}
 
 func (x *Paging) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[12]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1313,7 +1398,7 @@ func (x *Paging) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Paging.ProtoReflect.Descriptor instead.
 func (*Paging) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{12}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Paging) GetCursorField() string {
@@ -1356,7 +1441,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[13]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1368,7 +1453,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[13]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1381,7 +1466,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{13}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Range) GetFromField() string {
@@ -1416,7 +1501,7 @@ type Example struct {
 
 func (x *Example) Reset() {
 	*x = Example{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[14]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1428,7 +1513,7 @@ func (x *Example) String() string {
 func (*Example) ProtoMessage() {}
 
 func (x *Example) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[14]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1441,7 +1526,7 @@ func (x *Example) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Example.ProtoReflect.Descriptor instead.
 func (*Example) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{14}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Example) GetName() string {
@@ -1477,7 +1562,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[15]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1489,7 +1574,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[15]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1502,7 +1587,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{15}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Fault) GetCode() Code {
@@ -1539,7 +1624,7 @@ type Diagnostic struct {
 
 func (x *Diagnostic) Reset() {
 	*x = Diagnostic{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[16]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1551,7 +1636,7 @@ func (x *Diagnostic) String() string {
 func (*Diagnostic) ProtoMessage() {}
 
 func (x *Diagnostic) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[16]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1564,7 +1649,7 @@ func (x *Diagnostic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Diagnostic.ProtoReflect.Descriptor instead.
 func (*Diagnostic) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{16}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Diagnostic) GetSeverity() Diagnostic_Severity {
@@ -1610,7 +1695,7 @@ type ValidateRequest struct {
 
 func (x *ValidateRequest) Reset() {
 	*x = ValidateRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[17]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1622,7 +1707,7 @@ func (x *ValidateRequest) String() string {
 func (*ValidateRequest) ProtoMessage() {}
 
 func (x *ValidateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[17]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1635,7 +1720,7 @@ func (x *ValidateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateRequest.ProtoReflect.Descriptor instead.
 func (*ValidateRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{17}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ValidateRequest) GetAction() string {
@@ -1698,7 +1783,7 @@ type ValidateResponse struct {
 
 func (x *ValidateResponse) Reset() {
 	*x = ValidateResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[18]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1710,7 +1795,7 @@ func (x *ValidateResponse) String() string {
 func (*ValidateResponse) ProtoMessage() {}
 
 func (x *ValidateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[18]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1723,7 +1808,7 @@ func (x *ValidateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateResponse.ProtoReflect.Descriptor instead.
 func (*ValidateResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{18}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ValidateResponse) GetDiagnostics() []*Diagnostic {
@@ -1759,7 +1844,7 @@ type ConnectRequest struct {
 
 func (x *ConnectRequest) Reset() {
 	*x = ConnectRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[19]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1771,7 +1856,7 @@ func (x *ConnectRequest) String() string {
 func (*ConnectRequest) ProtoMessage() {}
 
 func (x *ConnectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[19]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1784,7 +1869,7 @@ func (x *ConnectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConnectRequest.ProtoReflect.Descriptor instead.
 func (*ConnectRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{19}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ConnectRequest) GetConnection() string {
@@ -1824,7 +1909,7 @@ type ConnectResponse struct {
 
 func (x *ConnectResponse) Reset() {
 	*x = ConnectResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[20]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1836,7 +1921,7 @@ func (x *ConnectResponse) String() string {
 func (*ConnectResponse) ProtoMessage() {}
 
 func (x *ConnectResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[20]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1849,7 +1934,7 @@ func (x *ConnectResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConnectResponse.ProtoReflect.Descriptor instead.
 func (*ConnectResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{20}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ConnectResponse) GetDiagnostics() []*Diagnostic {
@@ -1868,7 +1953,7 @@ type CheckConnectionRequest struct {
 
 func (x *CheckConnectionRequest) Reset() {
 	*x = CheckConnectionRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[21]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1880,7 +1965,7 @@ func (x *CheckConnectionRequest) String() string {
 func (*CheckConnectionRequest) ProtoMessage() {}
 
 func (x *CheckConnectionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[21]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1893,7 +1978,7 @@ func (x *CheckConnectionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckConnectionRequest.ProtoReflect.Descriptor instead.
 func (*CheckConnectionRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{21}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CheckConnectionRequest) GetConnection() string {
@@ -1915,7 +2000,7 @@ type CheckConnectionResponse struct {
 
 func (x *CheckConnectionResponse) Reset() {
 	*x = CheckConnectionResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[22]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1927,7 +2012,7 @@ func (x *CheckConnectionResponse) String() string {
 func (*CheckConnectionResponse) ProtoMessage() {}
 
 func (x *CheckConnectionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[22]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1940,7 +2025,7 @@ func (x *CheckConnectionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckConnectionResponse.ProtoReflect.Descriptor instead.
 func (*CheckConnectionResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{22}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CheckConnectionResponse) GetError() *Error {
@@ -1990,7 +2075,7 @@ type ExecuteRequest struct {
 
 func (x *ExecuteRequest) Reset() {
 	*x = ExecuteRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[23]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2002,7 +2087,7 @@ func (x *ExecuteRequest) String() string {
 func (*ExecuteRequest) ProtoMessage() {}
 
 func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[23]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2015,7 +2100,7 @@ func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteRequest.ProtoReflect.Descriptor instead.
 func (*ExecuteRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{23}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ExecuteRequest) GetAction() string {
@@ -2111,7 +2196,7 @@ type RunContext struct {
 
 func (x *RunContext) Reset() {
 	*x = RunContext{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[24]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2123,7 +2208,7 @@ func (x *RunContext) String() string {
 func (*RunContext) ProtoMessage() {}
 
 func (x *RunContext) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[24]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2136,7 +2221,7 @@ func (x *RunContext) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunContext.ProtoReflect.Descriptor instead.
 func (*RunContext) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{24}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RunContext) GetWorkflow() string {
@@ -2204,7 +2289,7 @@ type ExecuteEvent struct {
 
 func (x *ExecuteEvent) Reset() {
 	*x = ExecuteEvent{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[25]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2216,7 +2301,7 @@ func (x *ExecuteEvent) String() string {
 func (*ExecuteEvent) ProtoMessage() {}
 
 func (x *ExecuteEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[25]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2229,7 +2314,7 @@ func (x *ExecuteEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteEvent.ProtoReflect.Descriptor instead.
 func (*ExecuteEvent) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{25}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ExecuteEvent) GetEvent() isExecuteEvent_Event {
@@ -2331,7 +2416,7 @@ type Log struct {
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[26]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2343,7 +2428,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[26]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2356,7 +2441,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{26}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Log) GetLevel() Log_Level {
@@ -2398,7 +2483,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[27]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2410,7 +2495,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[27]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2423,7 +2508,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{27}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Progress) GetFraction() float64 {
@@ -2453,7 +2538,7 @@ type Completed struct {
 
 func (x *Completed) Reset() {
 	*x = Completed{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[28]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2465,7 +2550,7 @@ func (x *Completed) String() string {
 func (*Completed) ProtoMessage() {}
 
 func (x *Completed) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[28]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2478,7 +2563,7 @@ func (x *Completed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Completed.ProtoReflect.Descriptor instead.
 func (*Completed) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{28}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Completed) GetOutput() *Value {
@@ -2529,7 +2614,7 @@ type Pending struct {
 
 func (x *Pending) Reset() {
 	*x = Pending{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[29]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2541,7 +2626,7 @@ func (x *Pending) String() string {
 func (*Pending) ProtoMessage() {}
 
 func (x *Pending) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[29]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2554,7 +2639,7 @@ func (x *Pending) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pending.ProtoReflect.Descriptor instead.
 func (*Pending) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{29}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Pending) GetRetryAfter() *durationpb.Duration {
@@ -2599,7 +2684,7 @@ type Prompt struct {
 
 func (x *Prompt) Reset() {
 	*x = Prompt{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[30]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2611,7 +2696,7 @@ func (x *Prompt) String() string {
 func (*Prompt) ProtoMessage() {}
 
 func (x *Prompt) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[30]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2624,7 +2709,7 @@ func (x *Prompt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prompt.ProtoReflect.Descriptor instead.
 func (*Prompt) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{30}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Prompt) GetTitle() string {
@@ -2681,7 +2766,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[31]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2693,7 +2778,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[31]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2706,7 +2791,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{31}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Error) GetCode() Code {
@@ -2793,7 +2878,7 @@ type ReconcileRequest struct {
 
 func (x *ReconcileRequest) Reset() {
 	*x = ReconcileRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[32]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2805,7 +2890,7 @@ func (x *ReconcileRequest) String() string {
 func (*ReconcileRequest) ProtoMessage() {}
 
 func (x *ReconcileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[32]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2818,7 +2903,7 @@ func (x *ReconcileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReconcileRequest.ProtoReflect.Descriptor instead.
 func (*ReconcileRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{32}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ReconcileRequest) GetAction() string {
@@ -2874,7 +2959,7 @@ type ReconcileResponse struct {
 
 func (x *ReconcileResponse) Reset() {
 	*x = ReconcileResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[33]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2886,7 +2971,7 @@ func (x *ReconcileResponse) String() string {
 func (*ReconcileResponse) ProtoMessage() {}
 
 func (x *ReconcileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[33]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2899,7 +2984,7 @@ func (x *ReconcileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReconcileResponse.ProtoReflect.Descriptor instead.
 func (*ReconcileResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{33}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ReconcileResponse) GetApplied() Error_Applied {
@@ -2933,7 +3018,7 @@ type GetStateRequest struct {
 
 func (x *GetStateRequest) Reset() {
 	*x = GetStateRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[34]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2945,7 +3030,7 @@ func (x *GetStateRequest) String() string {
 func (*GetStateRequest) ProtoMessage() {}
 
 func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[34]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2958,7 +3043,7 @@ func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateRequest.ProtoReflect.Descriptor instead.
 func (*GetStateRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{34}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GetStateRequest) GetScope() string {
@@ -2986,7 +3071,7 @@ type GetStateResponse struct {
 
 func (x *GetStateResponse) Reset() {
 	*x = GetStateResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[35]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2998,7 +3083,7 @@ func (x *GetStateResponse) String() string {
 func (*GetStateResponse) ProtoMessage() {}
 
 func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[35]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3011,7 +3096,7 @@ func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateResponse.ProtoReflect.Descriptor instead.
 func (*GetStateResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{35}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *GetStateResponse) GetValue() []byte {
@@ -3049,7 +3134,7 @@ type PutStateRequest struct {
 
 func (x *PutStateRequest) Reset() {
 	*x = PutStateRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[36]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3061,7 +3146,7 @@ func (x *PutStateRequest) String() string {
 func (*PutStateRequest) ProtoMessage() {}
 
 func (x *PutStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[36]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3074,7 +3159,7 @@ func (x *PutStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutStateRequest.ProtoReflect.Descriptor instead.
 func (*PutStateRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{36}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PutStateRequest) GetScope() string {
@@ -3129,7 +3214,7 @@ type PutStateResponse struct {
 
 func (x *PutStateResponse) Reset() {
 	*x = PutStateResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[37]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3141,7 +3226,7 @@ func (x *PutStateResponse) String() string {
 func (*PutStateResponse) ProtoMessage() {}
 
 func (x *PutStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[37]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3154,7 +3239,7 @@ func (x *PutStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutStateResponse.ProtoReflect.Descriptor instead.
 func (*PutStateResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{37}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *PutStateResponse) GetOk() bool {
@@ -3185,7 +3270,7 @@ type AcquireTokenRequest struct {
 
 func (x *AcquireTokenRequest) Reset() {
 	*x = AcquireTokenRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[38]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3197,7 +3282,7 @@ func (x *AcquireTokenRequest) String() string {
 func (*AcquireTokenRequest) ProtoMessage() {}
 
 func (x *AcquireTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[38]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3210,7 +3295,7 @@ func (x *AcquireTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireTokenRequest.ProtoReflect.Descriptor instead.
 func (*AcquireTokenRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{38}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *AcquireTokenRequest) GetConnection() string {
@@ -3262,7 +3347,7 @@ type AcquireTokenResponse struct {
 
 func (x *AcquireTokenResponse) Reset() {
 	*x = AcquireTokenResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[39]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3274,7 +3359,7 @@ func (x *AcquireTokenResponse) String() string {
 func (*AcquireTokenResponse) ProtoMessage() {}
 
 func (x *AcquireTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[39]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3287,7 +3372,7 @@ func (x *AcquireTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireTokenResponse.ProtoReflect.Descriptor instead.
 func (*AcquireTokenResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{39}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AcquireTokenResponse) GetResult() isAcquireTokenResponse_Result {
@@ -3360,7 +3445,7 @@ type StoredToken struct {
 
 func (x *StoredToken) Reset() {
 	*x = StoredToken{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[40]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3372,7 +3457,7 @@ func (x *StoredToken) String() string {
 func (*StoredToken) ProtoMessage() {}
 
 func (x *StoredToken) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[40]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3385,7 +3470,7 @@ func (x *StoredToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoredToken.ProtoReflect.Descriptor instead.
 func (*StoredToken) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{40}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *StoredToken) GetState() string {
@@ -3437,7 +3522,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[41]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3449,7 +3534,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[41]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3462,7 +3547,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{41}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Token) GetAccessToken() string {
@@ -3519,7 +3604,7 @@ type RefreshLease struct {
 
 func (x *RefreshLease) Reset() {
 	*x = RefreshLease{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[42]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3531,7 +3616,7 @@ func (x *RefreshLease) String() string {
 func (*RefreshLease) ProtoMessage() {}
 
 func (x *RefreshLease) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[42]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3544,7 +3629,7 @@ func (x *RefreshLease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshLease.ProtoReflect.Descriptor instead.
 func (*RefreshLease) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{42}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *RefreshLease) GetId() string {
@@ -3579,7 +3664,7 @@ type CommitTokenRequest struct {
 
 func (x *CommitTokenRequest) Reset() {
 	*x = CommitTokenRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[43]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3591,7 +3676,7 @@ func (x *CommitTokenRequest) String() string {
 func (*CommitTokenRequest) ProtoMessage() {}
 
 func (x *CommitTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[43]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3604,7 +3689,7 @@ func (x *CommitTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitTokenRequest.ProtoReflect.Descriptor instead.
 func (*CommitTokenRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{43}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CommitTokenRequest) GetLeaseId() string {
@@ -3637,7 +3722,7 @@ type CommitTokenResponse struct {
 
 func (x *CommitTokenResponse) Reset() {
 	*x = CommitTokenResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[44]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3649,7 +3734,7 @@ func (x *CommitTokenResponse) String() string {
 func (*CommitTokenResponse) ProtoMessage() {}
 
 func (x *CommitTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[44]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3662,7 +3747,7 @@ func (x *CommitTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitTokenResponse.ProtoReflect.Descriptor instead.
 func (*CommitTokenResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{44}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *CommitTokenResponse) GetToken() *Token {
@@ -3689,7 +3774,7 @@ type PutBlobRequest struct {
 
 func (x *PutBlobRequest) Reset() {
 	*x = PutBlobRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[45]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3701,7 +3786,7 @@ func (x *PutBlobRequest) String() string {
 func (*PutBlobRequest) ProtoMessage() {}
 
 func (x *PutBlobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[45]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3714,7 +3799,7 @@ func (x *PutBlobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutBlobRequest.ProtoReflect.Descriptor instead.
 func (*PutBlobRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{45}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PutBlobRequest) GetUpload() string {
@@ -3784,7 +3869,7 @@ type PutBlobResponse struct {
 
 func (x *PutBlobResponse) Reset() {
 	*x = PutBlobResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[46]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3796,7 +3881,7 @@ func (x *PutBlobResponse) String() string {
 func (*PutBlobResponse) ProtoMessage() {}
 
 func (x *PutBlobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[46]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3809,7 +3894,7 @@ func (x *PutBlobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutBlobResponse.ProtoReflect.Descriptor instead.
 func (*PutBlobResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{46}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PutBlobResponse) GetSize() uint64 {
@@ -3844,7 +3929,7 @@ type GetBlobRequest struct {
 
 func (x *GetBlobRequest) Reset() {
 	*x = GetBlobRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[47]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3856,7 +3941,7 @@ func (x *GetBlobRequest) String() string {
 func (*GetBlobRequest) ProtoMessage() {}
 
 func (x *GetBlobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[47]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3869,7 +3954,7 @@ func (x *GetBlobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBlobRequest.ProtoReflect.Descriptor instead.
 func (*GetBlobRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{47}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *GetBlobRequest) GetDigest() string {
@@ -3903,7 +3988,7 @@ type GetBlobResponse struct {
 
 func (x *GetBlobResponse) Reset() {
 	*x = GetBlobResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[48]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3915,7 +4000,7 @@ func (x *GetBlobResponse) String() string {
 func (*GetBlobResponse) ProtoMessage() {}
 
 func (x *GetBlobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[48]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3928,7 +4013,7 @@ func (x *GetBlobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBlobResponse.ProtoReflect.Descriptor instead.
 func (*GetBlobResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{48}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *GetBlobResponse) GetData() []byte {
@@ -3973,7 +4058,7 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\bsettings\x18\x02 \x01(\v2\x1b.flowrun.plugin.v1.SettingsR\bsettings\x12\x18\n" +
 	"\aactions\x18\x03 \x03(\tR\aactions\"N\n" +
 	"\x17DescribeActionsResponse\x123\n" +
-	"\aactions\x18\x01 \x03(\v2\x19.flowrun.plugin.v1.ActionR\aactions\"\x80\x05\n" +
+	"\aactions\x18\x01 \x03(\v2\x19.flowrun.plugin.v1.ActionR\aactions\"\xb9\x05\n" +
 	"\x10DescribeResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x10\n" +
@@ -3991,14 +4076,21 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x05login\x18\x0e \x01(\v2\x18.flowrun.plugin.v1.LoginR\x05login\x12'\n" +
 	"\x0fsettings_schema\x18\x0f \x01(\fR\x0esettingsSchema\x12\x16\n" +
 	"\x06recipe\x18\x10 \x01(\fR\x06recipe\x12?\n" +
-	"\vdiagnostics\x18\x11 \x03(\v2\x1d.flowrun.plugin.v1.DiagnosticR\vdiagnosticsJ\x04\b\t\x10\n" +
+	"\vdiagnostics\x18\x11 \x03(\v2\x1d.flowrun.plugin.v1.DiagnosticR\vdiagnostics\x127\n" +
+	"\bdelivery\x18\x12 \x01(\v2\x1b.flowrun.plugin.v1.DeliveryR\bdeliveryJ\x04\b\t\x10\n" +
 	"\"y\n" +
 	"\x05Login\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\tR\x05start\x12\x12\n" +
 	"\x04wait\x18\x02 \x01(\tR\x04wait\x12\x16\n" +
 	"\x06status\x18\x03 \x01(\tR\x06status\x12\x16\n" +
 	"\x06revoke\x18\x04 \x01(\tR\x06revoke\x12\x16\n" +
-	"\x06scopes\x18\x05 \x03(\tR\x06scopes\"F\n" +
+	"\x06scopes\x18\x05 \x03(\tR\x06scopes\"\x82\x01\n" +
+	"\bDelivery\x12\x16\n" +
+	"\x06action\x18\x01 \x01(\tR\x06action\x12\x18\n" +
+	"\acontent\x18\x02 \x01(\tR\acontent\x12\x1a\n" +
+	"\bmarkdown\x18\x03 \x01(\tR\bmarkdown\x12\x12\n" +
+	"\x04path\x18\x04 \x01(\tR\x04path\x12\x14\n" +
+	"\x05title\x18\x05 \x01(\tR\x05title\"F\n" +
 	"\x06Grants\x12\x10\n" +
 	"\x03env\x18\x01 \x03(\tR\x03env\x12\x14\n" +
 	"\x05hosts\x18\x02 \x03(\tR\x05hosts\x12\x14\n" +
@@ -4332,7 +4424,7 @@ func file_flowrun_plugin_v1_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_flowrun_plugin_v1_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_flowrun_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_flowrun_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_flowrun_plugin_v1_plugin_proto_goTypes = []any{
 	(Effect)(0),                     // 0: flowrun.plugin.v1.Effect
 	(Code)(0),                       // 1: flowrun.plugin.v1.Code
@@ -4348,48 +4440,49 @@ var file_flowrun_plugin_v1_plugin_proto_goTypes = []any{
 	(*DescribeActionsResponse)(nil), // 11: flowrun.plugin.v1.DescribeActionsResponse
 	(*DescribeResponse)(nil),        // 12: flowrun.plugin.v1.DescribeResponse
 	(*Login)(nil),                   // 13: flowrun.plugin.v1.Login
-	(*Grants)(nil),                  // 14: flowrun.plugin.v1.Grants
-	(*Limiter)(nil),                 // 15: flowrun.plugin.v1.Limiter
-	(*Action)(nil),                  // 16: flowrun.plugin.v1.Action
-	(*Paging)(nil),                  // 17: flowrun.plugin.v1.Paging
-	(*Range)(nil),                   // 18: flowrun.plugin.v1.Range
-	(*Example)(nil),                 // 19: flowrun.plugin.v1.Example
-	(*Fault)(nil),                   // 20: flowrun.plugin.v1.Fault
-	(*Diagnostic)(nil),              // 21: flowrun.plugin.v1.Diagnostic
-	(*ValidateRequest)(nil),         // 22: flowrun.plugin.v1.ValidateRequest
-	(*ValidateResponse)(nil),        // 23: flowrun.plugin.v1.ValidateResponse
-	(*ConnectRequest)(nil),          // 24: flowrun.plugin.v1.ConnectRequest
-	(*ConnectResponse)(nil),         // 25: flowrun.plugin.v1.ConnectResponse
-	(*CheckConnectionRequest)(nil),  // 26: flowrun.plugin.v1.CheckConnectionRequest
-	(*CheckConnectionResponse)(nil), // 27: flowrun.plugin.v1.CheckConnectionResponse
-	(*ExecuteRequest)(nil),          // 28: flowrun.plugin.v1.ExecuteRequest
-	(*RunContext)(nil),              // 29: flowrun.plugin.v1.RunContext
-	(*ExecuteEvent)(nil),            // 30: flowrun.plugin.v1.ExecuteEvent
-	(*Log)(nil),                     // 31: flowrun.plugin.v1.Log
-	(*Progress)(nil),                // 32: flowrun.plugin.v1.Progress
-	(*Completed)(nil),               // 33: flowrun.plugin.v1.Completed
-	(*Pending)(nil),                 // 34: flowrun.plugin.v1.Pending
-	(*Prompt)(nil),                  // 35: flowrun.plugin.v1.Prompt
-	(*Error)(nil),                   // 36: flowrun.plugin.v1.Error
-	(*ReconcileRequest)(nil),        // 37: flowrun.plugin.v1.ReconcileRequest
-	(*ReconcileResponse)(nil),       // 38: flowrun.plugin.v1.ReconcileResponse
-	(*GetStateRequest)(nil),         // 39: flowrun.plugin.v1.GetStateRequest
-	(*GetStateResponse)(nil),        // 40: flowrun.plugin.v1.GetStateResponse
-	(*PutStateRequest)(nil),         // 41: flowrun.plugin.v1.PutStateRequest
-	(*PutStateResponse)(nil),        // 42: flowrun.plugin.v1.PutStateResponse
-	(*AcquireTokenRequest)(nil),     // 43: flowrun.plugin.v1.AcquireTokenRequest
-	(*AcquireTokenResponse)(nil),    // 44: flowrun.plugin.v1.AcquireTokenResponse
-	(*StoredToken)(nil),             // 45: flowrun.plugin.v1.StoredToken
-	(*Token)(nil),                   // 46: flowrun.plugin.v1.Token
-	(*RefreshLease)(nil),            // 47: flowrun.plugin.v1.RefreshLease
-	(*CommitTokenRequest)(nil),      // 48: flowrun.plugin.v1.CommitTokenRequest
-	(*CommitTokenResponse)(nil),     // 49: flowrun.plugin.v1.CommitTokenResponse
-	(*PutBlobRequest)(nil),          // 50: flowrun.plugin.v1.PutBlobRequest
-	(*PutBlobResponse)(nil),         // 51: flowrun.plugin.v1.PutBlobResponse
-	(*GetBlobRequest)(nil),          // 52: flowrun.plugin.v1.GetBlobRequest
-	(*GetBlobResponse)(nil),         // 53: flowrun.plugin.v1.GetBlobResponse
-	(*durationpb.Duration)(nil),     // 54: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),   // 55: google.protobuf.Timestamp
+	(*Delivery)(nil),                // 14: flowrun.plugin.v1.Delivery
+	(*Grants)(nil),                  // 15: flowrun.plugin.v1.Grants
+	(*Limiter)(nil),                 // 16: flowrun.plugin.v1.Limiter
+	(*Action)(nil),                  // 17: flowrun.plugin.v1.Action
+	(*Paging)(nil),                  // 18: flowrun.plugin.v1.Paging
+	(*Range)(nil),                   // 19: flowrun.plugin.v1.Range
+	(*Example)(nil),                 // 20: flowrun.plugin.v1.Example
+	(*Fault)(nil),                   // 21: flowrun.plugin.v1.Fault
+	(*Diagnostic)(nil),              // 22: flowrun.plugin.v1.Diagnostic
+	(*ValidateRequest)(nil),         // 23: flowrun.plugin.v1.ValidateRequest
+	(*ValidateResponse)(nil),        // 24: flowrun.plugin.v1.ValidateResponse
+	(*ConnectRequest)(nil),          // 25: flowrun.plugin.v1.ConnectRequest
+	(*ConnectResponse)(nil),         // 26: flowrun.plugin.v1.ConnectResponse
+	(*CheckConnectionRequest)(nil),  // 27: flowrun.plugin.v1.CheckConnectionRequest
+	(*CheckConnectionResponse)(nil), // 28: flowrun.plugin.v1.CheckConnectionResponse
+	(*ExecuteRequest)(nil),          // 29: flowrun.plugin.v1.ExecuteRequest
+	(*RunContext)(nil),              // 30: flowrun.plugin.v1.RunContext
+	(*ExecuteEvent)(nil),            // 31: flowrun.plugin.v1.ExecuteEvent
+	(*Log)(nil),                     // 32: flowrun.plugin.v1.Log
+	(*Progress)(nil),                // 33: flowrun.plugin.v1.Progress
+	(*Completed)(nil),               // 34: flowrun.plugin.v1.Completed
+	(*Pending)(nil),                 // 35: flowrun.plugin.v1.Pending
+	(*Prompt)(nil),                  // 36: flowrun.plugin.v1.Prompt
+	(*Error)(nil),                   // 37: flowrun.plugin.v1.Error
+	(*ReconcileRequest)(nil),        // 38: flowrun.plugin.v1.ReconcileRequest
+	(*ReconcileResponse)(nil),       // 39: flowrun.plugin.v1.ReconcileResponse
+	(*GetStateRequest)(nil),         // 40: flowrun.plugin.v1.GetStateRequest
+	(*GetStateResponse)(nil),        // 41: flowrun.plugin.v1.GetStateResponse
+	(*PutStateRequest)(nil),         // 42: flowrun.plugin.v1.PutStateRequest
+	(*PutStateResponse)(nil),        // 43: flowrun.plugin.v1.PutStateResponse
+	(*AcquireTokenRequest)(nil),     // 44: flowrun.plugin.v1.AcquireTokenRequest
+	(*AcquireTokenResponse)(nil),    // 45: flowrun.plugin.v1.AcquireTokenResponse
+	(*StoredToken)(nil),             // 46: flowrun.plugin.v1.StoredToken
+	(*Token)(nil),                   // 47: flowrun.plugin.v1.Token
+	(*RefreshLease)(nil),            // 48: flowrun.plugin.v1.RefreshLease
+	(*CommitTokenRequest)(nil),      // 49: flowrun.plugin.v1.CommitTokenRequest
+	(*CommitTokenResponse)(nil),     // 50: flowrun.plugin.v1.CommitTokenResponse
+	(*PutBlobRequest)(nil),          // 51: flowrun.plugin.v1.PutBlobRequest
+	(*PutBlobResponse)(nil),         // 52: flowrun.plugin.v1.PutBlobResponse
+	(*GetBlobRequest)(nil),          // 53: flowrun.plugin.v1.GetBlobRequest
+	(*GetBlobResponse)(nil),         // 54: flowrun.plugin.v1.GetBlobResponse
+	(*durationpb.Duration)(nil),     // 55: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),   // 56: google.protobuf.Timestamp
 }
 var file_flowrun_plugin_v1_plugin_proto_depIdxs = []int32{
 	6,  // 0: flowrun.plugin.v1.DescribeRequest.host:type_name -> flowrun.plugin.v1.Capabilities
@@ -4397,94 +4490,95 @@ var file_flowrun_plugin_v1_plugin_proto_depIdxs = []int32{
 	5,  // 2: flowrun.plugin.v1.Settings.value:type_name -> flowrun.plugin.v1.Value
 	9,  // 3: flowrun.plugin.v1.Settings.files:type_name -> flowrun.plugin.v1.SettingsFile
 	8,  // 4: flowrun.plugin.v1.DescribeActionsRequest.settings:type_name -> flowrun.plugin.v1.Settings
-	16, // 5: flowrun.plugin.v1.DescribeActionsResponse.actions:type_name -> flowrun.plugin.v1.Action
+	17, // 5: flowrun.plugin.v1.DescribeActionsResponse.actions:type_name -> flowrun.plugin.v1.Action
 	6,  // 6: flowrun.plugin.v1.DescribeResponse.plugin:type_name -> flowrun.plugin.v1.Capabilities
-	16, // 7: flowrun.plugin.v1.DescribeResponse.actions:type_name -> flowrun.plugin.v1.Action
-	15, // 8: flowrun.plugin.v1.DescribeResponse.limiters:type_name -> flowrun.plugin.v1.Limiter
-	14, // 9: flowrun.plugin.v1.DescribeResponse.wants:type_name -> flowrun.plugin.v1.Grants
+	17, // 7: flowrun.plugin.v1.DescribeResponse.actions:type_name -> flowrun.plugin.v1.Action
+	16, // 8: flowrun.plugin.v1.DescribeResponse.limiters:type_name -> flowrun.plugin.v1.Limiter
+	15, // 9: flowrun.plugin.v1.DescribeResponse.wants:type_name -> flowrun.plugin.v1.Grants
 	13, // 10: flowrun.plugin.v1.DescribeResponse.login:type_name -> flowrun.plugin.v1.Login
-	21, // 11: flowrun.plugin.v1.DescribeResponse.diagnostics:type_name -> flowrun.plugin.v1.Diagnostic
-	54, // 12: flowrun.plugin.v1.Limiter.window:type_name -> google.protobuf.Duration
-	0,  // 13: flowrun.plugin.v1.Action.effect:type_name -> flowrun.plugin.v1.Effect
-	54, // 14: flowrun.plugin.v1.Action.default_timeout:type_name -> google.protobuf.Duration
-	17, // 15: flowrun.plugin.v1.Action.paging:type_name -> flowrun.plugin.v1.Paging
-	19, // 16: flowrun.plugin.v1.Action.examples:type_name -> flowrun.plugin.v1.Example
-	20, // 17: flowrun.plugin.v1.Action.faults:type_name -> flowrun.plugin.v1.Fault
-	18, // 18: flowrun.plugin.v1.Action.range:type_name -> flowrun.plugin.v1.Range
-	54, // 19: flowrun.plugin.v1.Range.max:type_name -> google.protobuf.Duration
-	1,  // 20: flowrun.plugin.v1.Fault.code:type_name -> flowrun.plugin.v1.Code
-	2,  // 21: flowrun.plugin.v1.Diagnostic.severity:type_name -> flowrun.plugin.v1.Diagnostic.Severity
-	5,  // 22: flowrun.plugin.v1.ValidateRequest.input:type_name -> flowrun.plugin.v1.Value
-	5,  // 23: flowrun.plugin.v1.ValidateRequest.config:type_name -> flowrun.plugin.v1.Value
-	21, // 24: flowrun.plugin.v1.ValidateResponse.diagnostics:type_name -> flowrun.plugin.v1.Diagnostic
-	5,  // 25: flowrun.plugin.v1.ConnectRequest.config:type_name -> flowrun.plugin.v1.Value
-	21, // 26: flowrun.plugin.v1.ConnectResponse.diagnostics:type_name -> flowrun.plugin.v1.Diagnostic
-	36, // 27: flowrun.plugin.v1.CheckConnectionResponse.error:type_name -> flowrun.plugin.v1.Error
-	5,  // 28: flowrun.plugin.v1.ExecuteRequest.input:type_name -> flowrun.plugin.v1.Value
-	29, // 29: flowrun.plugin.v1.ExecuteRequest.run:type_name -> flowrun.plugin.v1.RunContext
-	55, // 30: flowrun.plugin.v1.RunContext.scheduled_at:type_name -> google.protobuf.Timestamp
-	31, // 31: flowrun.plugin.v1.ExecuteEvent.log:type_name -> flowrun.plugin.v1.Log
-	32, // 32: flowrun.plugin.v1.ExecuteEvent.progress:type_name -> flowrun.plugin.v1.Progress
-	33, // 33: flowrun.plugin.v1.ExecuteEvent.completed:type_name -> flowrun.plugin.v1.Completed
-	34, // 34: flowrun.plugin.v1.ExecuteEvent.pending:type_name -> flowrun.plugin.v1.Pending
-	36, // 35: flowrun.plugin.v1.ExecuteEvent.failed:type_name -> flowrun.plugin.v1.Error
-	3,  // 36: flowrun.plugin.v1.Log.level:type_name -> flowrun.plugin.v1.Log.Level
-	55, // 37: flowrun.plugin.v1.Log.time:type_name -> google.protobuf.Timestamp
-	5,  // 38: flowrun.plugin.v1.Completed.output:type_name -> flowrun.plugin.v1.Value
-	54, // 39: flowrun.plugin.v1.Pending.retry_after:type_name -> google.protobuf.Duration
-	35, // 40: flowrun.plugin.v1.Pending.prompt:type_name -> flowrun.plugin.v1.Prompt
-	55, // 41: flowrun.plugin.v1.Prompt.expires_at:type_name -> google.protobuf.Timestamp
-	1,  // 42: flowrun.plugin.v1.Error.code:type_name -> flowrun.plugin.v1.Code
-	54, // 43: flowrun.plugin.v1.Error.retry_after:type_name -> google.protobuf.Duration
-	4,  // 44: flowrun.plugin.v1.Error.applied:type_name -> flowrun.plugin.v1.Error.Applied
-	5,  // 45: flowrun.plugin.v1.ReconcileRequest.input:type_name -> flowrun.plugin.v1.Value
-	29, // 46: flowrun.plugin.v1.ReconcileRequest.run:type_name -> flowrun.plugin.v1.RunContext
-	4,  // 47: flowrun.plugin.v1.ReconcileResponse.applied:type_name -> flowrun.plugin.v1.Error.Applied
-	5,  // 48: flowrun.plugin.v1.ReconcileResponse.output:type_name -> flowrun.plugin.v1.Value
-	54, // 49: flowrun.plugin.v1.PutStateRequest.ttl:type_name -> google.protobuf.Duration
-	54, // 50: flowrun.plugin.v1.AcquireTokenRequest.min_ttl:type_name -> google.protobuf.Duration
-	46, // 51: flowrun.plugin.v1.AcquireTokenResponse.token:type_name -> flowrun.plugin.v1.Token
-	47, // 52: flowrun.plugin.v1.AcquireTokenResponse.lease:type_name -> flowrun.plugin.v1.RefreshLease
-	45, // 53: flowrun.plugin.v1.AcquireTokenResponse.stored:type_name -> flowrun.plugin.v1.StoredToken
-	55, // 54: flowrun.plugin.v1.StoredToken.expires_at:type_name -> google.protobuf.Timestamp
-	55, // 55: flowrun.plugin.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
-	46, // 56: flowrun.plugin.v1.RefreshLease.stale:type_name -> flowrun.plugin.v1.Token
-	55, // 57: flowrun.plugin.v1.RefreshLease.until:type_name -> google.protobuf.Timestamp
-	46, // 58: flowrun.plugin.v1.CommitTokenRequest.token:type_name -> flowrun.plugin.v1.Token
-	36, // 59: flowrun.plugin.v1.CommitTokenRequest.error:type_name -> flowrun.plugin.v1.Error
-	46, // 60: flowrun.plugin.v1.CommitTokenResponse.token:type_name -> flowrun.plugin.v1.Token
-	5,  // 61: flowrun.plugin.v1.PutBlobResponse.reference:type_name -> flowrun.plugin.v1.Value
-	7,  // 62: flowrun.plugin.v1.Plugin.Describe:input_type -> flowrun.plugin.v1.DescribeRequest
-	22, // 63: flowrun.plugin.v1.Plugin.Validate:input_type -> flowrun.plugin.v1.ValidateRequest
-	24, // 64: flowrun.plugin.v1.Plugin.Connect:input_type -> flowrun.plugin.v1.ConnectRequest
-	26, // 65: flowrun.plugin.v1.Plugin.CheckConnection:input_type -> flowrun.plugin.v1.CheckConnectionRequest
-	28, // 66: flowrun.plugin.v1.Plugin.Execute:input_type -> flowrun.plugin.v1.ExecuteRequest
-	37, // 67: flowrun.plugin.v1.Plugin.Reconcile:input_type -> flowrun.plugin.v1.ReconcileRequest
-	10, // 68: flowrun.plugin.v1.Plugin.DescribeActions:input_type -> flowrun.plugin.v1.DescribeActionsRequest
-	39, // 69: flowrun.plugin.v1.Host.GetState:input_type -> flowrun.plugin.v1.GetStateRequest
-	41, // 70: flowrun.plugin.v1.Host.PutState:input_type -> flowrun.plugin.v1.PutStateRequest
-	43, // 71: flowrun.plugin.v1.Host.AcquireToken:input_type -> flowrun.plugin.v1.AcquireTokenRequest
-	48, // 72: flowrun.plugin.v1.Host.CommitToken:input_type -> flowrun.plugin.v1.CommitTokenRequest
-	50, // 73: flowrun.plugin.v1.Host.PutBlob:input_type -> flowrun.plugin.v1.PutBlobRequest
-	52, // 74: flowrun.plugin.v1.Host.GetBlob:input_type -> flowrun.plugin.v1.GetBlobRequest
-	12, // 75: flowrun.plugin.v1.Plugin.Describe:output_type -> flowrun.plugin.v1.DescribeResponse
-	23, // 76: flowrun.plugin.v1.Plugin.Validate:output_type -> flowrun.plugin.v1.ValidateResponse
-	25, // 77: flowrun.plugin.v1.Plugin.Connect:output_type -> flowrun.plugin.v1.ConnectResponse
-	27, // 78: flowrun.plugin.v1.Plugin.CheckConnection:output_type -> flowrun.plugin.v1.CheckConnectionResponse
-	30, // 79: flowrun.plugin.v1.Plugin.Execute:output_type -> flowrun.plugin.v1.ExecuteEvent
-	38, // 80: flowrun.plugin.v1.Plugin.Reconcile:output_type -> flowrun.plugin.v1.ReconcileResponse
-	11, // 81: flowrun.plugin.v1.Plugin.DescribeActions:output_type -> flowrun.plugin.v1.DescribeActionsResponse
-	40, // 82: flowrun.plugin.v1.Host.GetState:output_type -> flowrun.plugin.v1.GetStateResponse
-	42, // 83: flowrun.plugin.v1.Host.PutState:output_type -> flowrun.plugin.v1.PutStateResponse
-	44, // 84: flowrun.plugin.v1.Host.AcquireToken:output_type -> flowrun.plugin.v1.AcquireTokenResponse
-	49, // 85: flowrun.plugin.v1.Host.CommitToken:output_type -> flowrun.plugin.v1.CommitTokenResponse
-	51, // 86: flowrun.plugin.v1.Host.PutBlob:output_type -> flowrun.plugin.v1.PutBlobResponse
-	53, // 87: flowrun.plugin.v1.Host.GetBlob:output_type -> flowrun.plugin.v1.GetBlobResponse
-	75, // [75:88] is the sub-list for method output_type
-	62, // [62:75] is the sub-list for method input_type
-	62, // [62:62] is the sub-list for extension type_name
-	62, // [62:62] is the sub-list for extension extendee
-	0,  // [0:62] is the sub-list for field type_name
+	22, // 11: flowrun.plugin.v1.DescribeResponse.diagnostics:type_name -> flowrun.plugin.v1.Diagnostic
+	14, // 12: flowrun.plugin.v1.DescribeResponse.delivery:type_name -> flowrun.plugin.v1.Delivery
+	55, // 13: flowrun.plugin.v1.Limiter.window:type_name -> google.protobuf.Duration
+	0,  // 14: flowrun.plugin.v1.Action.effect:type_name -> flowrun.plugin.v1.Effect
+	55, // 15: flowrun.plugin.v1.Action.default_timeout:type_name -> google.protobuf.Duration
+	18, // 16: flowrun.plugin.v1.Action.paging:type_name -> flowrun.plugin.v1.Paging
+	20, // 17: flowrun.plugin.v1.Action.examples:type_name -> flowrun.plugin.v1.Example
+	21, // 18: flowrun.plugin.v1.Action.faults:type_name -> flowrun.plugin.v1.Fault
+	19, // 19: flowrun.plugin.v1.Action.range:type_name -> flowrun.plugin.v1.Range
+	55, // 20: flowrun.plugin.v1.Range.max:type_name -> google.protobuf.Duration
+	1,  // 21: flowrun.plugin.v1.Fault.code:type_name -> flowrun.plugin.v1.Code
+	2,  // 22: flowrun.plugin.v1.Diagnostic.severity:type_name -> flowrun.plugin.v1.Diagnostic.Severity
+	5,  // 23: flowrun.plugin.v1.ValidateRequest.input:type_name -> flowrun.plugin.v1.Value
+	5,  // 24: flowrun.plugin.v1.ValidateRequest.config:type_name -> flowrun.plugin.v1.Value
+	22, // 25: flowrun.plugin.v1.ValidateResponse.diagnostics:type_name -> flowrun.plugin.v1.Diagnostic
+	5,  // 26: flowrun.plugin.v1.ConnectRequest.config:type_name -> flowrun.plugin.v1.Value
+	22, // 27: flowrun.plugin.v1.ConnectResponse.diagnostics:type_name -> flowrun.plugin.v1.Diagnostic
+	37, // 28: flowrun.plugin.v1.CheckConnectionResponse.error:type_name -> flowrun.plugin.v1.Error
+	5,  // 29: flowrun.plugin.v1.ExecuteRequest.input:type_name -> flowrun.plugin.v1.Value
+	30, // 30: flowrun.plugin.v1.ExecuteRequest.run:type_name -> flowrun.plugin.v1.RunContext
+	56, // 31: flowrun.plugin.v1.RunContext.scheduled_at:type_name -> google.protobuf.Timestamp
+	32, // 32: flowrun.plugin.v1.ExecuteEvent.log:type_name -> flowrun.plugin.v1.Log
+	33, // 33: flowrun.plugin.v1.ExecuteEvent.progress:type_name -> flowrun.plugin.v1.Progress
+	34, // 34: flowrun.plugin.v1.ExecuteEvent.completed:type_name -> flowrun.plugin.v1.Completed
+	35, // 35: flowrun.plugin.v1.ExecuteEvent.pending:type_name -> flowrun.plugin.v1.Pending
+	37, // 36: flowrun.plugin.v1.ExecuteEvent.failed:type_name -> flowrun.plugin.v1.Error
+	3,  // 37: flowrun.plugin.v1.Log.level:type_name -> flowrun.plugin.v1.Log.Level
+	56, // 38: flowrun.plugin.v1.Log.time:type_name -> google.protobuf.Timestamp
+	5,  // 39: flowrun.plugin.v1.Completed.output:type_name -> flowrun.plugin.v1.Value
+	55, // 40: flowrun.plugin.v1.Pending.retry_after:type_name -> google.protobuf.Duration
+	36, // 41: flowrun.plugin.v1.Pending.prompt:type_name -> flowrun.plugin.v1.Prompt
+	56, // 42: flowrun.plugin.v1.Prompt.expires_at:type_name -> google.protobuf.Timestamp
+	1,  // 43: flowrun.plugin.v1.Error.code:type_name -> flowrun.plugin.v1.Code
+	55, // 44: flowrun.plugin.v1.Error.retry_after:type_name -> google.protobuf.Duration
+	4,  // 45: flowrun.plugin.v1.Error.applied:type_name -> flowrun.plugin.v1.Error.Applied
+	5,  // 46: flowrun.plugin.v1.ReconcileRequest.input:type_name -> flowrun.plugin.v1.Value
+	30, // 47: flowrun.plugin.v1.ReconcileRequest.run:type_name -> flowrun.plugin.v1.RunContext
+	4,  // 48: flowrun.plugin.v1.ReconcileResponse.applied:type_name -> flowrun.plugin.v1.Error.Applied
+	5,  // 49: flowrun.plugin.v1.ReconcileResponse.output:type_name -> flowrun.plugin.v1.Value
+	55, // 50: flowrun.plugin.v1.PutStateRequest.ttl:type_name -> google.protobuf.Duration
+	55, // 51: flowrun.plugin.v1.AcquireTokenRequest.min_ttl:type_name -> google.protobuf.Duration
+	47, // 52: flowrun.plugin.v1.AcquireTokenResponse.token:type_name -> flowrun.plugin.v1.Token
+	48, // 53: flowrun.plugin.v1.AcquireTokenResponse.lease:type_name -> flowrun.plugin.v1.RefreshLease
+	46, // 54: flowrun.plugin.v1.AcquireTokenResponse.stored:type_name -> flowrun.plugin.v1.StoredToken
+	56, // 55: flowrun.plugin.v1.StoredToken.expires_at:type_name -> google.protobuf.Timestamp
+	56, // 56: flowrun.plugin.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
+	47, // 57: flowrun.plugin.v1.RefreshLease.stale:type_name -> flowrun.plugin.v1.Token
+	56, // 58: flowrun.plugin.v1.RefreshLease.until:type_name -> google.protobuf.Timestamp
+	47, // 59: flowrun.plugin.v1.CommitTokenRequest.token:type_name -> flowrun.plugin.v1.Token
+	37, // 60: flowrun.plugin.v1.CommitTokenRequest.error:type_name -> flowrun.plugin.v1.Error
+	47, // 61: flowrun.plugin.v1.CommitTokenResponse.token:type_name -> flowrun.plugin.v1.Token
+	5,  // 62: flowrun.plugin.v1.PutBlobResponse.reference:type_name -> flowrun.plugin.v1.Value
+	7,  // 63: flowrun.plugin.v1.Plugin.Describe:input_type -> flowrun.plugin.v1.DescribeRequest
+	23, // 64: flowrun.plugin.v1.Plugin.Validate:input_type -> flowrun.plugin.v1.ValidateRequest
+	25, // 65: flowrun.plugin.v1.Plugin.Connect:input_type -> flowrun.plugin.v1.ConnectRequest
+	27, // 66: flowrun.plugin.v1.Plugin.CheckConnection:input_type -> flowrun.plugin.v1.CheckConnectionRequest
+	29, // 67: flowrun.plugin.v1.Plugin.Execute:input_type -> flowrun.plugin.v1.ExecuteRequest
+	38, // 68: flowrun.plugin.v1.Plugin.Reconcile:input_type -> flowrun.plugin.v1.ReconcileRequest
+	10, // 69: flowrun.plugin.v1.Plugin.DescribeActions:input_type -> flowrun.plugin.v1.DescribeActionsRequest
+	40, // 70: flowrun.plugin.v1.Host.GetState:input_type -> flowrun.plugin.v1.GetStateRequest
+	42, // 71: flowrun.plugin.v1.Host.PutState:input_type -> flowrun.plugin.v1.PutStateRequest
+	44, // 72: flowrun.plugin.v1.Host.AcquireToken:input_type -> flowrun.plugin.v1.AcquireTokenRequest
+	49, // 73: flowrun.plugin.v1.Host.CommitToken:input_type -> flowrun.plugin.v1.CommitTokenRequest
+	51, // 74: flowrun.plugin.v1.Host.PutBlob:input_type -> flowrun.plugin.v1.PutBlobRequest
+	53, // 75: flowrun.plugin.v1.Host.GetBlob:input_type -> flowrun.plugin.v1.GetBlobRequest
+	12, // 76: flowrun.plugin.v1.Plugin.Describe:output_type -> flowrun.plugin.v1.DescribeResponse
+	24, // 77: flowrun.plugin.v1.Plugin.Validate:output_type -> flowrun.plugin.v1.ValidateResponse
+	26, // 78: flowrun.plugin.v1.Plugin.Connect:output_type -> flowrun.plugin.v1.ConnectResponse
+	28, // 79: flowrun.plugin.v1.Plugin.CheckConnection:output_type -> flowrun.plugin.v1.CheckConnectionResponse
+	31, // 80: flowrun.plugin.v1.Plugin.Execute:output_type -> flowrun.plugin.v1.ExecuteEvent
+	39, // 81: flowrun.plugin.v1.Plugin.Reconcile:output_type -> flowrun.plugin.v1.ReconcileResponse
+	11, // 82: flowrun.plugin.v1.Plugin.DescribeActions:output_type -> flowrun.plugin.v1.DescribeActionsResponse
+	41, // 83: flowrun.plugin.v1.Host.GetState:output_type -> flowrun.plugin.v1.GetStateResponse
+	43, // 84: flowrun.plugin.v1.Host.PutState:output_type -> flowrun.plugin.v1.PutStateResponse
+	45, // 85: flowrun.plugin.v1.Host.AcquireToken:output_type -> flowrun.plugin.v1.AcquireTokenResponse
+	50, // 86: flowrun.plugin.v1.Host.CommitToken:output_type -> flowrun.plugin.v1.CommitTokenResponse
+	52, // 87: flowrun.plugin.v1.Host.PutBlob:output_type -> flowrun.plugin.v1.PutBlobResponse
+	54, // 88: flowrun.plugin.v1.Host.GetBlob:output_type -> flowrun.plugin.v1.GetBlobResponse
+	76, // [76:89] is the sub-list for method output_type
+	63, // [63:76] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_flowrun_plugin_v1_plugin_proto_init() }
@@ -4492,14 +4586,14 @@ func file_flowrun_plugin_v1_plugin_proto_init() {
 	if File_flowrun_plugin_v1_plugin_proto != nil {
 		return
 	}
-	file_flowrun_plugin_v1_plugin_proto_msgTypes[25].OneofWrappers = []any{
+	file_flowrun_plugin_v1_plugin_proto_msgTypes[26].OneofWrappers = []any{
 		(*ExecuteEvent_Log)(nil),
 		(*ExecuteEvent_Progress)(nil),
 		(*ExecuteEvent_Completed)(nil),
 		(*ExecuteEvent_Pending)(nil),
 		(*ExecuteEvent_Failed)(nil),
 	}
-	file_flowrun_plugin_v1_plugin_proto_msgTypes[39].OneofWrappers = []any{
+	file_flowrun_plugin_v1_plugin_proto_msgTypes[40].OneofWrappers = []any{
 		(*AcquireTokenResponse_Token)(nil),
 		(*AcquireTokenResponse_Lease)(nil),
 		(*AcquireTokenResponse_Stored)(nil),
@@ -4510,7 +4604,7 @@ func file_flowrun_plugin_v1_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_flowrun_plugin_v1_plugin_proto_rawDesc), len(file_flowrun_plugin_v1_plugin_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   49,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

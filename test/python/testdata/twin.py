@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Dict, Literal, Optional
 
 from flowrun import (
-    Applied, ByCursor, ByIndex, ByLink, ByNumber, Call, ClientCredentials, Code, Error, Example, Fault, Field, HTTPSettings, Limit, NextPage, NoInput,
+    Applied, ByCursor, ByIndex, ByLink, ByNumber, Call, ClientCredentials, Code, Delivery, Error, Example, Fault, Field, HTTPSettings, Limit, NextPage, NoInput,
     Page, Paged, Pending, Plugin, Problem, Prompt, RangeMax, Reconciled, RefreshToken, Request, StateChanged, Token,
     TokenRequest, TokenSettings, Value, auth_required, is_unknown, path, pointer, rate_limited,
 )
@@ -108,7 +108,7 @@ class SpanIn:
 
 plugin = Plugin("twin", "1.2.3", "One half of the twins", base_url="https://api.example.com/", hosts=["cdn.example.com"], env=["TWIN_DEBUG"],
                 uses_state=True, limits=[Limit("all", 10, 1, fixed_window=True, scope=["base_url", "region"]), Limit("open", 0, 0, max_concurrent=4)],
-                token_action="grant", simulator=["twin-sim", "--quiet"])
+                token_action="grant", simulator=["twin-sim", "--quiet"], delivery=Delivery("pay", "text", title="how"))
 
 
 @plugin.read("echo", "Give the input back", limits=["all"], timeout=60, examples=[Example("Bonn", {"limit": 5, "text": "Bonn"})])

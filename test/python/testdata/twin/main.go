@@ -366,7 +366,7 @@ func main() {
 	sdk.New("twin", "1.2.3", "One half of the twins",
 		sdk.BaseURL("https://api.example.com/"), sdk.Hosts("cdn.example.com"), sdk.Env("TWIN_DEBUG"), sdk.UsesState(),
 		sdk.Limit("all", 10, time.Second, sdk.FixedWindow(), sdk.Scope("base_url", "region")), sdk.Limit("open", 0, 0, sdk.MaxConcurrent(4)),
-		sdk.TokenAction("grant"), sdk.Simulator("twin-sim", "--quiet"),
+		sdk.TokenAction("grant"), sdk.Simulator("twin-sim", "--quiet"), sdk.Delivery{Action: "pay", Content: "text", Title: "how"},
 		sdk.Read("echo", "Give the input back", echo, sdk.Limits("all"), sdk.Timeout(time.Minute),
 			sdk.Example("Bonn", map[string]any{"text": "Bonn", "limit": 5}, nil), sdk.ValidateWith(texts), sdk.NarrowWith(narrowed)),
 		sdk.Read("graph", "Give a node back", graph, sdk.Input(node), sdk.Output(node)),
