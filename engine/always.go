@@ -90,7 +90,7 @@ func (e *Engine) AlwaysOn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return e.background.begin(append(parts, e.takeUp, e.dropPlugins, func(ctx context.Context) { e.revisions.Follow(ctx, time.After) })...)
+	return e.background.begin(append(parts, e.takeUp, e.dropPlugins, e.deliveries.Follow, func(ctx context.Context) { e.revisions.Follow(ctx, time.After) })...)
 }
 
 // sandboxRefuses says what keeps a server of a sandbox from beginning: workflows that

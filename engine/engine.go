@@ -19,6 +19,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/calls"
 	"github.com/flowrun/flowrun/engine/connections"
+	"github.com/flowrun/flowrun/engine/deliver"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/local"
@@ -58,6 +59,7 @@ type Engine struct {
 	driver     *local.Driver
 	limiter    *ports.Limiter
 	calls      *calls.Caller
+	deliveries *deliver.Deliveries
 	revisions  *inforce.Revisions
 	feed       *runsFeed
 	background *background
@@ -135,7 +137,8 @@ func Open(ctx context.Context, p *workspace.Workspace) (*Engine, error) {
 	if warning := KernelWarning(); warning != "" {
 		p.Config().Log.Warn(warning)
 	}
-	if e.Triggers, err = trigger.New(trigger.Options{Project: p, Store: e.store, Revisions: e.revisions, Runs: triggerRuns{e}, Fault: e.Fault, Background: e.background, Wakes: e.feed.wakes, After: time.After}); err != nil {
+	e.deliveries = deliver.New(deliver.Options{Project: p, Store: e.store, Runs: deliveredRuns{e}, Fault: e.Fault, After: time.After})
+	if e.Triggers, err = trigger.New(trigger.Options{Project: p, Store: e.store, Revisions: e.revisions, Runs: triggerRuns{e}, Fault: e.Fault, Background: e.background, Wakes: e.feed.wakes, After: time.After, Deliver: e.deliveries.Take}); err != nil {
 		return nil, errors.Join(err, e.store.Close())
 	}
 	e.Upkeep = upkeep.New(upkeep.Options{Project: p, Store: e.store, Files: filesOf(e.config), Runs: keptRuns{e}, After: time.After})

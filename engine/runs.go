@@ -50,7 +50,7 @@ func (e *Engine) Get(ctx context.Context, id string) (*runs.Result, error) {
 		return nil, e.RunFault(id, err)
 	}
 	e.notePaused(result)
-	return result, nil
+	return result, e.noteDeliveries(result, nil)
 }
 
 // GetInShort is Get without the long outputs of steps: Step.OutputsBytes says so.
@@ -89,6 +89,9 @@ func (e *Engine) View(ctx context.Context, id string) (*RunView, error) {
 	}
 	e.notePaused(view.Result)
 	shown := &RunView{Result: view.Result, Steps: view.Steps, Definition: &RunDefinition{Workflow: view.Workflow, Inputs: view.Inputs}}
+	if err := e.noteDeliveries(view.Result, view.Workflow); err != nil {
+		return nil, err
+	}
 	if status := view.Result.Run.Status; status == runs.RunFailed || status == runs.RunTimedOut {
 		shown.Seen, err = e.acknowledged(id)
 	}

@@ -1,5 +1,5 @@
 // Package calls makes calls of actions outside of runs: those of `flowrun call`, of
-// logins and of polls.
+// logins, of polls and of deliveries.
 package calls
 
 import (
@@ -37,6 +37,11 @@ type Request struct {
 	// IdempotencyKey, where it is set, stands for the key that each call has of its
 	// own: the same request under the same key is the same request once more.
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
+
+	// Run and Step are set for a call that follows a run: what its plugin keeps for it, and
+	// what it seals, is the run's.
+	Run  string `json:"-"`
+	Step string `json:"-"`
 }
 
 // Result is what `flowrun call -o json` prints: outputs and meta, or error.
@@ -147,8 +152,9 @@ func (c *Caller) UntilDone(ctx context.Context, action *plan.Action, request Req
 	if err != nil {
 		return Result{}, err
 	}
+	owner, step := cmp.Or(request.Run, Prefix+id), cmp.Or(request.Step, "call")
 	call := runs.Request{
-		Action: request.Action, PluginDigest: action.PluginDigest, Connection: connection, RunID: Prefix + id, Step: "call", Operation: "call",
+		Action: request.Action, PluginDigest: action.PluginDigest, Connection: connection, RunID: owner, Step: step, Operation: step,
 		Attempt: 1, IdempotencyKey: cmp.Or(request.IdempotencyKey, id), Input: input, ScheduledAt: c.now(), Timeout: action.DefaultTimeout,
 	}
 	if call.Timeout == 0 {
@@ -157,7 +163,9 @@ func (c *Caller) UntilDone(ctx context.Context, action *plan.Action, request Req
 	if c.project.Untimed(action.Plugin) {
 		call.Timeout = workspace.NoTimeout
 	}
-	defer c.forget(call.RunID)
+	if request.Run == "" {
+		defer c.forget(call.RunID)
+	}
 	for {
 		answer := c.once(ctx, action, call, sink)
 		switch {

@@ -25,6 +25,7 @@ const (
 	CodeUnknownKey  = "FR2021"
 	CodeShape       = "FR2022"
 	CodeForeign     = "FR2023"
+	CodeDestination = "FR2024"
 
 	CodeStateName    = "FR2040"
 	CodeSetState     = "FR2041"

@@ -38,6 +38,7 @@ type step struct {
 	inner    *list  // of a loop
 	reads    []read
 	readsAll bool             // reads `steps` as a whole: was reported
+	scope    *eval.Scope      // what it sees, where that is not what a step does; nil = it is
 	ownIf    *eval.Expression // parsed `if`, for what it proves
 	action   *action
 

@@ -51,6 +51,9 @@ func (c *checker) output(name string, node *spec.Node) *schema.Type {
 			planned.Columns = eval.ColumnsOf(out.typ)
 		}
 	}
+	if to := node.Get("to"); content != node && to != nil && !to.Bad {
+		c.destinations(&planned, to, out.typ)
+	}
 	c.plan.Outputs = append(c.plan.Outputs, planned)
 	if out.typ == nil {
 		return schema.Of(schema.Any)

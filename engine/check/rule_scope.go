@@ -81,6 +81,9 @@ var (
 // `collect`. What the `if` of the loops around proves holds, that of its own
 // only with proven.
 func (c *checker) scope(s *step, collect, proven bool) *eval.Scope {
+	if s.scope != nil {
+		return s.scope
+	}
 	scope := c.proven(s, c.roots.With(stepsRoot, c.stepsType(s, collect, proven)), s.reads)
 	switch s.list.handler {
 	case handlerOnFailure:

@@ -241,6 +241,9 @@ func contexts() map[string][]string {
 		},
 		"labels": {steps + "labels: {«»}\n"}, "concurrency": {steps + "concurrency: {«»}\n"}, "defaults": {steps + "defaults: {«»}\n"},
 		"outputs": {steps + "outputs: {«»}\n"}, "output": {steps + "outputs: {a: {value: x, «»}}\n", steps + "outputs: {a: {«»}}\n"},
+		"destination": {
+			steps + "outputs: {a: {value: x, to: [{uses: task.add, with: {title: x}, «»}]}}\n", steps + "outputs: {a: {value: x, to: [{«»}]}}\n",
+		},
 		"let": {step("{let: {«»}}")}, "set_state": {step("{set_state: {«»}}")}, "values": {step("{uses: task.lost, with: {«»}}")},
 		"retry": {call("retry: {«»}"), steps + "defaults: {retry: {«»}}\n"}, "repeat": {call("repeat: {until: result.items == [], every: 1s, «»}"), call("repeat: {«»}")},
 		"paginate": {call("paginate: {«»}")}, "incremental": {call("paginate: {}, incremental: {«»}")}, "reactions": {call("on_error: {«»}")},

@@ -21,6 +21,9 @@ type object = map[string]any
 // corePlugin is the plugin name of the actions that are built in.
 const corePlugin = "core"
 
+// coreNotify is the one of them that an output can go to.
+const coreNotify = "core.notify"
+
 // Schema returns the draft-07 schema of workflows of a language that may use the
 // actions, and name the connections. A typed field takes its type or text with
 // `${{ }}`. The result is the same for the same actions, whatever their order.
@@ -29,11 +32,11 @@ func Schema(language *spec.Language, actions []*plan.Action, connections []strin
 	slices.SortFunc(actions, func(a, b *plan.Action) int { return strings.Compare(a.FullName(), b.FullName()) })
 	definitions := shared(connections)
 	ofLanguage(language, definitions)
-	step, poll := definitions["step"].(object), definitions["poll"].(object)
+	step, poll, destination := definitions["step"].(object), definitions["poll"].(object), definitions["destination"].(object)
 	branches := []any{object{
 		"if": usesLike("pattern", workflowPath), "then": object{"propertyNames": object{"enum": language.Map("step").KeyNames(spec.WorkflowStep)}},
 	}}
-	names, polls, pollBranches := []any{}, []any{}, []any{}
+	names, polls, pollBranches, destinations, destinationBranches := []any{}, []any{}, []any{}, []any{}, []any{}
 	for _, action := range actions {
 		name := action.FullName()
 		with, must, err := actionSchema(language, action)
@@ -56,6 +59,13 @@ func Schema(language *spec.Language, actions []*plan.Action, connections []strin
 			polls = append(polls, entry)
 			pollBranches = append(pollBranches, object{"if": usesLike("const", name), "then": called})
 		}
+		if action.Effect != plan.EffectRead && (action.Plugin != corePlugin || name == coreNotify) {
+			destinations = append(destinations, entry)
+			if action.Plugin == corePlugin {
+				called["properties"].(object)["connection"] = false
+			}
+			destinationBranches = append(destinationBranches, object{"if": usesLike("const", name), "then": called})
+		}
 	}
 	names = append(names, object{"type": "string", "pattern": workflowPath, "description": "A workflow of this project, as a step."})
 	setUses(step, names)
@@ -63,6 +73,10 @@ func Schema(language *spec.Language, actions []*plan.Action, connections []strin
 	setUses(poll, polls)
 	if len(pollBranches) > 0 {
 		poll["allOf"] = pollBranches
+	}
+	setUses(destination, destinations)
+	if len(destinationBranches) > 0 {
+		destination["allOf"] = destinationBranches
 	}
 	top := definitions["workflow"].(object)
 	delete(definitions, "workflow")

@@ -154,6 +154,7 @@ type Output struct {
 	Value   Value    `json:"value"`
 	Format  string   `json:"format,omitempty"`
 	Columns []string `json:"columns,omitempty"`
+	To      []Step   `json:"to,omitempty"` // where it goes when the run has succeeded: calls, each with its name as Title
 }
 
 // Retry bounds the attempts of one call. Attempts counts the first.

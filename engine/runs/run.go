@@ -142,4 +142,7 @@ type Result struct {
 	Steps   map[string]Step            `json:"steps"`
 	Error   *Error                     `json:"error"`
 	Plugins []plan.PluginPin           `json:"plugins,omitempty"` // that the run was accepted with
+
+	// Deliveries are the outputs on their way to where they go, once the run has succeeded.
+	Deliveries []Delivery `json:"deliveries,omitempty"`
 }

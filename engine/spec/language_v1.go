@@ -13,7 +13,9 @@ const (
 	FieldPattern   = `^[A-Za-z_][A-Za-z0-9_]*$`
 	IDPattern      = `^[a-z][a-z0-9_]*$`
 	TriggerPattern = `^[A-Za-z][A-Za-z0-9_-]*$`
-	HeaderPattern  = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" // RFC 9110
+	// DestinationPattern is a destination by its name: plugin, connection, and perhaps a path.
+	DestinationPattern = `^([a-z][a-z0-9_-]*)\.([a-z][a-z0-9_-]*)(?:/(.*))?$`
+	HeaderPattern      = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" // RFC 9110
 	// HasExpression finds a `${{` that is not written as text (`$${{`).
 	HasExpression = `(^|[^$])\$\{\{`
 )
@@ -68,6 +70,13 @@ func workflowMaps() []Map {
 		{Name: "output", What: "an output", Doc: "A map with `value` is the output's value with its format.", Keys: []Key{
 			{Name: "value", Doc: "The output's value.", Type: Anything, Needed: true},
 			{Name: "format", Doc: "How the value is shown. `csv` takes rows too.", Type: Word, What: "a format", Values: []string{"markdown", "csv"}},
+			{Name: "to", Doc: "Where it goes when the run has succeeded: `plugin.connection`, `plugin.connection/path`, `notify.target`, or a call that is written out.", Some: true,
+				Items: &Key{Type: Text, What: "a destination", Map: "destination", Pattern: DestinationPattern}, Example: "to: [mail.team]"},
+		}},
+		{Name: "destination", What: "a destination", Doc: "A call that sends an output out. Its inputs see the output as `output`, besides `run`, `inputs` and `secrets`.", Keys: []Key{
+			{Name: "uses", Doc: "An action of a plugin that does something, or `core.notify`.", Type: Text, Needed: true, Example: "uses: http.put"},
+			{Name: "with", Doc: "Its inputs.", Map: "values", Example: "with: {path: /digest, text: \"${{ output.text }}\"}"},
+			{Name: "connection", Doc: "A connection of flowrun.yaml, as of a step.", Type: Text, Example: "connection: work"},
 		}},
 	}
 }

@@ -32,6 +32,9 @@ const (
 // outboxTriggers is the reader that counts failures and fires `after` triggers.
 const outboxTriggers = "outbox.triggers"
 
+// outboxDeliveries is the reader that notes what is to be delivered.
+const outboxDeliveries = "outbox.deliveries"
+
 // outboxReader is one reader of the outbox. Its fields belong to its goroutine.
 type outboxReader struct {
 	triggers *Triggers
@@ -75,6 +78,9 @@ func (tr *Triggers) outboxReaders() ([]*outboxReader, error) {
 	}
 	triggers := &outboxReader{name: outboxTriggers, take: tr.handToTriggers}
 	readers := []*outboxReader{triggers}
+	if tr.deliver != nil {
+		readers = append(readers, &outboxReader{name: outboxDeliveries, take: tr.deliver})
+	}
 	for i := range tr.project.Declared().Notify {
 		if target := &tr.project.Declared().Notify[i]; len(target.On) > 0 {
 			n := &notices{triggers: tr, target: target, after: time.After}

@@ -27,6 +27,7 @@ type Triggers struct {
 	fault      func(error) error
 	background Background
 	wakes      func() <-chan struct{}
+	deliver    func(ctx context.Context, entry runs.OutboxEntry, skip string) error
 
 	hookLocks hookLocks
 	// signaturesDropped is the minute in which old signatures were removed last.
@@ -48,6 +49,8 @@ type Options struct {
 	// Wakes returns a channel that gets a tick when the outbox has something new.
 	Wakes func() <-chan struct{}
 	After func(time.Duration) <-chan time.Time
+	// Deliver notes what of an ended run is to be delivered; nil = nothing ever is.
+	Deliver func(ctx context.Context, entry runs.OutboxEntry, skip string) error
 }
 
 // Runs is what triggers ask of the life of runs.
@@ -108,7 +111,7 @@ type Background interface {
 func New(o Options) (*Triggers, error) {
 	config := o.Project.Config()
 	t := &Triggers{
-		project: o.Project, config: config, store: o.Store, revisions: o.Revisions, runs: o.Runs, fault: o.Fault, background: o.Background, wakes: o.Wakes,
+		project: o.Project, config: config, store: o.Store, revisions: o.Revisions, runs: o.Runs, fault: o.Fault, background: o.Background, wakes: o.Wakes, deliver: o.Deliver,
 		polls: newPolls(config.Now, o.After),
 	}
 	t.readers = t.outboxReaders

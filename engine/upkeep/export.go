@@ -26,17 +26,18 @@ const exportPage = 1000
 // ExportRunRow to ExportLog come once for the run and once for each run of its
 // sub-workflows.
 const (
-	ExportHead    = "export"  // Data is an ExportHeader
-	ExportRunRow  = "run"     // the row of lists
-	ExportPlan    = "plan"    // {"hash", "plan"}: what was accepted; that of a resume with an edited file stands in its event
-	ExportInputs  = "inputs"  // complete, with defaults; secrets are references
-	ExportOutputs = "outputs" // of the workflow
-	ExportError   = "error"   // where the run failed
-	ExportStep    = "step"    // in file order
-	ExportEvent   = "event"   // one record of the journal
-	ExportLog     = "log"     // one line
-	ExportLarge   = "large"   // an ExportedLarge: the reference of a large value, whose content is not in an export
-	ExportEnd     = "end"     // {"lines"}: an export without it is not whole
+	ExportHead     = "export"   // Data is an ExportHeader
+	ExportRunRow   = "run"      // the row of lists
+	ExportPlan     = "plan"     // {"hash", "plan"}: what was accepted; that of a resume with an edited file stands in its event
+	ExportInputs   = "inputs"   // complete, with defaults; secrets are references
+	ExportOutputs  = "outputs"  // of the workflow
+	ExportError    = "error"    // where the run failed
+	ExportStep     = "step"     // in file order
+	ExportDelivery = "delivery" // an output on its way to one destination
+	ExportEvent    = "event"    // one record of the journal
+	ExportLog      = "log"      // one line
+	ExportLarge    = "large"    // an ExportedLarge: the reference of a large value, whose content is not in an export
+	ExportEnd      = "end"      // {"lines"}: an export without it is not whole
 )
 
 // ExportHeader is the first line of an export.
@@ -177,6 +178,9 @@ func (x *export) run(ctx context.Context, id string) {
 	x.fail(err)
 	for _, step := range steps {
 		x.line(id, ExportStep, step)
+	}
+	for _, delivery := range result.Deliveries {
+		x.line(id, ExportDelivery, delivery)
 	}
 	x.events(ctx, id)
 	x.logs(ctx, id)

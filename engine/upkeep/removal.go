@@ -93,14 +93,40 @@ func (u *Upkeep) remove(id string) error {
 	}
 	err := u.store.DeleteRun(id)
 	switch {
-	case errors.Is(err, store.ErrRunNotFound):
-		return nil
+	case err == nil, errors.Is(err, store.ErrRunNotFound):
+		return u.forgetDeliveries(id)
 	case errors.Is(err, store.ErrRunOpen):
 		return &fault.ConflictError{Message: fmt.Sprintf("run %s goes on: only runs that have ended are removed", id), Hint: diag.Sayf("%s ends it first", diag.Command{"runs", "cancel", id})}
-	case err != nil:
-		return u.Fault(fmt.Errorf("remove run %s: %w", id, err))
 	}
-	return nil
+	return u.Fault(fmt.Errorf("remove run %s: %w", id, err))
+}
+
+// forgetDeliveries removes what is kept of the deliveries of a run that is removed: behind
+// the run, since without it they would look as if nothing had been sent.
+func (u *Upkeep) forgetDeliveries(id string) error {
+	return u.Fault(store.DropDeliveries(u.store.KV(), id))
+}
+
+// sweepDeliveries removes the deliveries of runs that are not there any more, as a crash
+// between the two removals leaves them. It returns how many runs they were of.
+func (u *Upkeep) sweepDeliveries(ctx context.Context) (swept int, err error) {
+	ids, err := store.DeliveryRuns(u.store.KV())
+	if err != nil {
+		return 0, u.Fault(err)
+	}
+	for _, id := range ids {
+		if err := ctx.Err(); err != nil {
+			return swept, err
+		}
+		if _, err := u.store.Run(id); !errors.Is(err, store.ErrRunNotFound) {
+			continue
+		}
+		if err := u.forgetDeliveries(id); err != nil {
+			return swept, err
+		}
+		swept++
+	}
+	return swept, nil
 }
 
 func (u *Upkeep) forgetOutputs(id string) error {

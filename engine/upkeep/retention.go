@@ -115,6 +115,8 @@ func (u *Upkeep) Sweep(ctx context.Context) {
 	tell("old state of plugins", "keys", states, err)
 	outputs, err := u.sweepOutputs(ctx, now)
 	tell("sealed outputs of removed runs", "runs", outputs, err)
+	deliveries, err := u.sweepDeliveries(ctx)
+	tell("deliveries of removed runs", "runs", deliveries, err)
 }
 
 // warn tells of an error that is neither the end of the time given nor that of
@@ -139,8 +141,8 @@ func (u *Upkeep) expire(ctx context.Context, now time.Time) ([]string, error) {
 	var left error // the first that could not be forgotten: the sweep takes them
 	for i, one := range gone {
 		removed[i] = one.ID
-		if forget := u.forgetOutputs(one.ID); forget != nil {
-			left = cmp.Or(left, forget)
+		for _, forget := range []func(string) error{u.forgetOutputs, u.forgetDeliveries} {
+			left = cmp.Or(left, forget(one.ID))
 		}
 	}
 	return removed, errors.Join(err, left, u.noteCuts(gone, keep, now))

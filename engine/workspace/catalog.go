@@ -26,6 +26,7 @@ var (
 	_ check.Advice    = (*catalog)(nil)
 
 	_ check.ConnectionCatalog = (*catalog)(nil)
+	_ check.DeliveryCatalog   = (*catalog)(nil)
 )
 
 // Action returns an action by its full name.
@@ -98,6 +99,19 @@ func firstSetting(d *pluginhost.Description) string {
 		}
 	}
 	return t.Fields[0].Name
+}
+
+// Delivery returns how a plugin delivers outputs; nil where it does not.
+func (c *catalog) Delivery(plugin string) *check.Delivery {
+	if !slices.Contains(c.project.PluginNames(), plugin) {
+		return nil
+	}
+	description, err := c.project.Describe(plugin)
+	if err != nil || description.Delivery == nil {
+		return nil
+	}
+	d := description.Delivery
+	return &check.Delivery{Action: d.Action, Content: d.Content, Markdown: d.Markdown, Path: d.Path, Title: d.Title}
 }
 
 // Validate asks the action's plugin about literal inputs.

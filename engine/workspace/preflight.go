@@ -53,7 +53,7 @@ func usesOf(workflow *plan.Workflow, take func(w *plan.Workflow, path string, st
 		for _, name := range names {
 			if key := plugin + " " + name; !seen[key] {
 				seen[key] = true
-				list = append(list, ConnectionUse{Plugin: plugin, Name: name, place: placeIn(w, step.Pos), what: "step " + path})
+				list = append(list, ConnectionUse{Plugin: plugin, Name: name, place: placeIn(w, step.Pos), what: whoCalls(path)})
 			}
 		}
 		return below
@@ -76,17 +76,40 @@ func literalText(v *plan.Value) (text string, ok bool) {
 	return text, err == nil
 }
 
+// LiteralText is a text that is written out, "" where it is not.
+func LiteralText(v *plan.Value) string {
+	text, _ := literalText(v)
+	return text
+}
+
 // eachStep visits the steps of a workflow and of those that it calls, handlers and
-// loops included, with their paths in their own workflow. visit returns whether to
-// go on below a step: into its loop, or into the workflow that it calls.
+// loops included, with their paths in their own workflow, and the destinations of its
+// outputs: those of a workflow that it calls go nowhere. visit returns whether to go on
+// below a step: into its loop, or into the workflow that it calls.
 func eachStep(workflow *plan.Workflow, visit func(w *plan.Workflow, path string, step *plan.Step) bool) {
+	eachOwnStep(workflow, visit)
+	runs.EachDelivery(workflow, func(_ *plan.Output, to *plan.Step) { visit(workflow, destinationPath+to.ID, to) })
+}
+
+func eachOwnStep(workflow *plan.Workflow, visit func(w *plan.Workflow, path string, step *plan.Step) bool) {
 	runs.EachStep(workflow, func(path string, step *plan.Step, _ bool) bool {
 		below := visit(workflow, path, step)
 		if child := workflow.Workflows[step.Workflow]; below && child != nil {
-			eachStep(child, visit)
+			eachOwnStep(child, visit)
 		}
 		return below
 	})
+}
+
+// destinationPath begins the path of a destination, which no step has.
+const destinationPath = "outputs."
+
+// whoCalls names a step, or an output that goes somewhere, for people.
+func whoCalls(path string) string {
+	if id, is := strings.CutPrefix(path, destinationPath); is {
+		return "output " + id
+	}
+	return "step " + path
 }
 
 // checkSettings reports wrong settings of the connections that a workflow uses,

@@ -162,7 +162,11 @@ func (p *Workspace) missingStepSecrets(ctx context.Context, workflow *plan.Workf
 				return
 			}
 			set[key] = true
-			p.missingSecret(ctx, connection, name, "step `"+step.ID+"`", placeIn(w, step.Pos), problems)
+			who := "step `" + step.ID + "`"
+			if strings.HasPrefix(path, destinationPath) {
+				who = whoCalls(path)
+			}
+			p.missingSecret(ctx, connection, name, who, placeIn(w, step.Pos), problems)
 		})
 		return true
 	})

@@ -166,6 +166,7 @@ func roomRules() map[string][]string {
 		"engine/access":      {"engine/diag", "engine/fault", "engine/store"},
 		"engine/calls":       {"engine/diag", "engine/plan", "engine/pluginhost", "engine/project", "engine/runs", "engine/schema", "engine/workspace"},
 		"engine/connections": {"engine/calls", "engine/diag", "engine/plan", "engine/pluginhost", "engine/runs", "engine/schema", "engine/workspace"},
+		"engine/deliver":     {"engine/diag", "engine/fault", "engine/interp", "engine/notify", "engine/plan", "engine/runs", "engine/schema", "engine/store", "engine/workspace"},
 		"engine/memory":      {"engine/check", "engine/diag", "engine/fault", "engine/plan", "engine/runs", "engine/schema", "engine/spec", "engine/store", "engine/workspace"},
 		"engine/upkeep":      {"engine/calls", "engine/diag", "engine/fault", "engine/journal", "engine/runs", "engine/secret", "engine/services", "engine/store", "engine/workspace"},
 		"engine/trigger": {
@@ -193,7 +194,7 @@ func parts() []string {
 // rooms are the parts of the engine that those who use it may name too: their types
 // are in its API.
 func rooms() []string {
-	return []string{"engine/access", "engine/calls", "engine/connections", "engine/fault", "engine/inforce", "engine/memory", "engine/preview", "engine/runquery", "engine/services", "engine/trigger", "engine/upkeep", "engine/vitals", "engine/workspace"}
+	return []string{"engine/access", "engine/calls", "engine/connections", "engine/deliver", "engine/fault", "engine/inforce", "engine/memory", "engine/preview", "engine/runquery", "engine/services", "engine/trigger", "engine/upkeep", "engine/vitals", "engine/workspace"}
 }
 
 // soleImporters are the libraries that one part of the product alone may import.

@@ -38,7 +38,7 @@ func (a *app) runsCommand() *cobra.Command {
 			RunE: func(c *cobra.Command, args []string) error { return a.watchRun(c.Context(), args[0]) },
 		}), "text", "json", "jsonl"),
 		a.runsLogsCommand(), a.runsEventsCommand(),
-		a.runsCancelCommand(), a.runsResumeCommand(), a.runsRerunCommand(),
+		a.runsCancelCommand(), a.runsResumeCommand(), a.runsRerunCommand(), a.runsDeliverCommand(),
 		a.runsExportCommand(), a.runsRemoveCommand(), a.runsSummaryCommand(), a.runsAcknowledgeCommand(),
 	}, a.decideCommands())...))
 }

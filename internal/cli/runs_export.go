@@ -91,7 +91,7 @@ type exportDocument struct {
 // exportLists are the members of a run's object that are lists, by the type of
 // their lines.
 var exportLists = []struct{ kind, member string }{
-	{upkeep.ExportPlan, "plans"}, {upkeep.ExportStep, "steps"}, {upkeep.ExportEvent, "events"}, {upkeep.ExportLog, "logs"},
+	{upkeep.ExportPlan, "plans"}, {upkeep.ExportStep, "steps"}, {upkeep.ExportDelivery, "deliveries"}, {upkeep.ExportEvent, "events"}, {upkeep.ExportLog, "logs"},
 }
 
 func (d *exportDocument) line(line upkeep.ExportLine) error {

@@ -82,6 +82,7 @@ func registerActs(t *typed, s *server) {
 		OperationID: "resumeRun", Tags: []string{"runs"}, DefaultStatus: http.StatusAccepted, MaxBodyBytes: localBodyCap,
 		Summary: "Go on with a run where it stopped",
 	}, s.resume, wire.CodeConflict, wire.CodePlugin, wire.CodeInvalidWorkflow, wire.CodeInvalidInput)
+	registerDeliveries(t, s)
 	registerWhole(t, guard.Operator, "POST /runs/{id}/rerun", huma.Operation{
 		OperationID: "rerunRun", Tags: []string{"runs"}, DefaultStatus: http.StatusCreated, MaxBodyBytes: localBodyCap,
 		Summary:     "Start a new run that is linked to this one",

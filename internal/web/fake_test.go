@@ -16,6 +16,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/calls"
 	"github.com/flowrun/flowrun/engine/connections"
+	"github.com/flowrun/flowrun/engine/deliver"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -233,6 +234,10 @@ func (f *fakeRuns) Resume(_ context.Context, id string, _ engine.ResumeRequest) 
 func (f *fakeRuns) Rerun(_ context.Context, id string, _ engine.RerunRequest) (*runs.Run, diag.List, error) {
 	row := f.row()
 	return &row, nil, f.fail(id)
+}
+
+func (f *fakeRuns) Deliver(_ context.Context, id string, r deliver.Request) ([]runs.Delivery, error) {
+	return []runs.Delivery{{Run: id, ID: "digest#1", Output: "digest", To: "mail.team", State: runs.DeliveryDelivered, By: r.By}}, f.fail(id)
 }
 
 func (f *fakeRuns) Call(ctx context.Context, _ calls.Request, sink runs.Sink) (calls.Result, error) {

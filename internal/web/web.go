@@ -13,6 +13,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/calls"
+	"github.com/flowrun/flowrun/engine/deliver"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/preview"
@@ -42,6 +43,7 @@ type Runs interface {
 	Cancel(ctx context.Context, id, by string) error
 	Resume(ctx context.Context, id string, r engine.ResumeRequest) (*runs.Run, error)
 	Decide(ctx context.Context, id, step string, act engine.Act, r engine.DecideRequest) (*engine.DecideResult, error)
+	Deliver(ctx context.Context, id string, r deliver.Request) ([]runs.Delivery, error)
 	Rerun(ctx context.Context, id string, r engine.RerunRequest) (*runs.Run, diag.List, error)
 	Call(ctx context.Context, r calls.Request, sink runs.Sink) (calls.Result, error)
 }

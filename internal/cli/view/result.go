@@ -70,6 +70,10 @@ func (p Page) Result(out io.Writer, result *runs.Result, steps []runs.Step) {
 		fmt.Fprintln(out)
 		p.Outputs(out, result.Outputs)
 	}
+	if len(result.Deliveries) > 0 {
+		fmt.Fprintln(out)
+		p.Deliveries(out, result.Deliveries)
+	}
 }
 
 func (p Page) header(out io.Writer, result *runs.Result) {
