@@ -130,6 +130,12 @@ func validateCases() []testCase {
 			},
 		},
 		{
+			id: "validate.config", title: "says nothing that depends on a config that it is not told, and tells one that is wrong", needs: needsDescription, section: "validate",
+			contract: "`config` is absent where the connection is not known before the run: the plugin says nothing then that depends on it. What is wrong with the config itself is a diagnostic without a pointer.",
+			change:   "leave out each rule that needs the config where none comes; tell what is wrong with it without a pointer, which would be one into the input",
+			run:      looksAtConfigs,
+		},
+		{
 			id: "validate.narrowed", title: "narrows an output to a schema that can be read", needs: needsDescription, section: "validate",
 			contract: "`output_schema` of an answer is the action's output schema, narrowed by the known input; empty = as described.",
 			change:   "give a JSON Schema that is within the one of the description",
@@ -280,11 +286,14 @@ func narrowsWell(ctx context.Context, k *kit) error {
 	narrowed := 0
 	look := func(p *process, a *action, input []byte) error {
 		response, err := k.validate(ctx, p, a.GetName(), input)
+		sent := "Validate " + a.GetName() + " with " + brief(input)
+		if identity := response.GetPagingIdentity(); identity != "" && a.GetPaging() == nil {
+			return fault(sent, "the paging_identity %q of an action without pages", identity)
+		}
 		if err != nil || len(response.GetOutputSchema()) == 0 {
 			return nil
 		}
 		narrowed++
-		sent := "Validate " + a.GetName() + " with " + brief(input)
 		t, err := schema.FromJSON(response.GetOutputSchema())
 		if err != nil {
 			return fault(sent, "the output schema %s, which can't be read: %v", brief(response.GetOutputSchema()), err)

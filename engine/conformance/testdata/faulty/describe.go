@@ -57,7 +57,7 @@ func (p *plugin) Describe(_ context.Context, r *pluginv1.DescribeRequest) (*plug
 	}
 	d := &pluginv1.DescribeResponse{
 		Name: "faulty", Version: "1.0.0", Doc: "Breaks one promise", ConfigSchema: config.bytes(), Simulator: []string{"faulty", p.fault, "simulate"},
-		Plugin: &pluginv1.Capabilities{Features: []string{"reconcile"}},
+		Plugin: &pluginv1.Capabilities{Features: []string{"reconcile", "validate_config"}},
 	}
 	names := []string{"word", "items", "note", "notes", "pay", "wait", "key"}
 	if p.hasFile() {
@@ -201,6 +201,14 @@ func (p *plugin) Validate(_ context.Context, r *pluginv1.ValidateRequest) (*plug
 	}
 	if p.has("validate.examples") && strings.Contains(string(r.GetInput().GetJson()), "refused") {
 		kept = append(kept, problem{"/name", "refused"})
+	}
+	if r.GetConfig() != nil {
+		for _, f := range check(r.GetConfig().GetJson(), config, r.GetConfigUnknown()) {
+			if !p.has("validate.config") {
+				f.pointer = ""
+			}
+			kept = append(kept, f)
+		}
 	}
 	response := &pluginv1.ValidateResponse{Diagnostics: diagnostics(kept)}
 	if r.GetAction() == "word" && strings.Contains(string(r.GetInput().GetJson()), `"exact":true`) {
