@@ -309,3 +309,34 @@ func TestIssue16_2_TheClientsOfThePageSpeak(t *testing.T) {
 		}
 	}
 }
+
+var (
+	pageWorkflow = regexp.MustCompile("(?s)<!-- mistaken -->\n```text\n(.*?)```")
+	pageMistakes = regexp.MustCompile("(?s)<!-- mistakes -->\n```json\n(.*?)\n```")
+)
+
+// What the page shows of an answer is what comes.
+func TestIssue16_2_TheAnswerOfThePageComes(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/assistants.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write(t, dir, "flowrun.yaml", "{}\n")
+	text, shown := pageWorkflow.FindSubmatch(page), pageMistakes.FindSubmatch(page)
+	if text == nil || shown == nil {
+		t.Fatal("the page shows no answer")
+	}
+	var want, got validated
+	if err := json.Unmarshal(shown[1], &want); err != nil {
+		t.Fatal(err)
+	}
+	newAssistant(t, buildBinary(t), dir, false).call("validate", map[string]any{"text": string(text[1]), "file": "look-up.yaml"}, &got)
+	for i := range got.Problems {
+		got.Problems[i].Snippet = ""
+	}
+	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+		t.Errorf("the page shows\n%+v\nand there comes\n%+v", want, got)
+	}
+}

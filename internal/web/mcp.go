@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
@@ -20,8 +21,8 @@ const mcpPath = "/mcp"
 
 // mcpRoutes are the routes of MCP over streamable HTTP. Whoever holds a token may
 // speak; what a caller may do is decided for each of its tools.
-func mcpRoutes(gate *Gate, handler http.Handler) []guard.Route {
-	handler = spoken(handler)
+func mcpRoutes(gate *Gate, now func() time.Time, handler http.Handler) []guard.Route {
+	handler = spoken(handler, now)
 	if gate != nil {
 		handler = gate.wrapStream(gate.wrap(handler))
 	}
@@ -33,15 +34,16 @@ func mcpRoutes(gate *Gate, handler http.Handler) []guard.Route {
 }
 
 // spoken holds the messages of MCP to the rules of all answers and bodies: a body is
-// JSON by its own word, an answer is not kept, and a refusal is a problem.
-func spoken(next http.Handler) http.Handler {
+// JSON by its own word, an answer is not kept, and a refusal is a problem. An answer may
+// take its time, and each part of it is taken within that of a usual answer.
+func spoken(next http.Handler, now func() time.Time) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if declared := r.Header.Get("Content-Type"); r.Method != http.MethodGet && !isJSON(declared) && (r.Method == http.MethodPost || declared != "" || r.ContentLength != 0) {
 			wire.NewProblem(wire.CodeMediaType, "the body must be application/json").Write(w)
 			return
 		}
 		longAnswer(w)
-		answer := &spokenAnswer{ResponseWriter: w}
+		answer := &spokenAnswer{ResponseWriter: w, control: http.NewResponseController(w), now: now}
 		defer answer.end()
 		next.ServeHTTP(answer, r)
 	})
@@ -51,6 +53,8 @@ func spoken(next http.Handler) http.Handler {
 // of a refusal in plain text. Used by one goroutine.
 type spokenAnswer struct {
 	http.ResponseWriter
+	control *http.ResponseController
+	now     func() time.Time
 	status  int             // of a refusal in plain text; 0 = none
 	refusal strings.Builder // its text
 }
@@ -75,7 +79,24 @@ func (a *spokenAnswer) Write(data []byte) (int, error) {
 		return len(data), nil
 	}
 	a.Header().Set("Cache-Control", "no-store")
+	defer a.inTime()()
 	return a.ResponseWriter.Write(data)
+}
+
+// FlushError sends what was written.
+func (a *spokenAnswer) FlushError() error {
+	if a.status != 0 {
+		return nil
+	}
+	defer a.inTime()()
+	return a.control.Flush()
+}
+
+// inTime bounds how long the reader takes for what is sent until end: who takes nothing
+// is hung up on, and an answer that has nothing to say is not.
+func (a *spokenAnswer) inTime() (end func()) {
+	_ = a.control.SetWriteDeadline(a.now().Add(answerTimeout)) // a writer that has no deadlines is a test's
+	return func() { _ = a.control.SetWriteDeadline(time.Time{}) }
 }
 
 // Unwrap lets http.ResponseController find the connection.

@@ -64,7 +64,7 @@ func ServerRoutes(o ServerOptions) []guard.Route {
 			guard.Route{Pattern: "GET /system/metrics", Face: guard.FacePage, Scope: guard.Viewer, Handler: o.Metrics}) // the same, for people
 	}
 	if o.MCP != nil {
-		routes = append(routes, mcpRoutes(o.API.Gate, o.MCP)...)
+		routes = append(routes, mcpRoutes(o.API.Gate, o.Now, o.MCP)...)
 	}
 	for _, route := range o.Page {
 		switch {

@@ -90,7 +90,7 @@ func TestASessionIsOfItsToken(t *testing.T) {
 				message = `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`
 			}
 			if status, _, body := thief.say(method, message); status != http.StatusForbidden {
-				t.Errorf("%s of %s: %d %s", method, scope, status, body)
+				t.Fatalf("%s of %s: %d %s", method, scope, status, body) // a stolen stream would have no end
 			}
 		}
 	}

@@ -602,6 +602,30 @@ type AcknowledgeBody struct {
 	Workflow *string `json:"workflow,omitempty"`
 }
 
+// ActionDetail ActionDetail is an action as a person reads of it.
+type ActionDetail struct {
+	Action      string      `json:"action"`
+	Deprecated  *string     `json:"deprecated,omitempty"`
+	Doc         *string     `json:"doc,omitempty"`
+	Effect      string      `json:"effect"`
+	Examples    *[]Example  `json:"examples"`
+	Faults      *[]Fault    `json:"faults"`
+	Incremental bool        `json:"incremental"`
+	InputSchema interface{} `json:"input_schema"`
+
+	// Inputs The fields of the input; those of objects in it by path, as body.name.
+	Inputs       *[]FieldDoc    `json:"inputs"`
+	Limiters     *[]LimiterItem `json:"limiters"`
+	OutputSchema interface{}    `json:"output_schema"`
+	Outputs      *[]FieldDoc    `json:"outputs"`
+	Paging       *Paging        `json:"paging"`
+	Plugin       string         `json:"plugin"`
+	Range        *RangeItem     `json:"range"`
+
+	// Step A step in YAML, to paste below steps.
+	Step string `json:"step"`
+}
+
 // ActionItem ActionItem is one action of GET /plugins/{name}/actions.
 type ActionItem struct {
 	Action       string         `json:"action"`
@@ -728,6 +752,18 @@ type CancelBody struct {
 	By *string `json:"by,omitempty"`
 }
 
+// CaseResult defines model for CaseResult.
+type CaseResult struct {
+	Calls     int64      `json:"calls"`
+	Failures  *[]Failure `json:"failures"`
+	Line      int64      `json:"line"`
+	Name      string     `json:"name"`
+	RunStatus *string    `json:"run_status,omitempty"`
+	Status    string     `json:"status"`
+	VirtualMs int64      `json:"virtual_ms"`
+	WallMs    int64      `json:"wall_ms"`
+}
+
 // ConflictProblem A problem of the status 409.
 type ConflictProblem struct {
 	Code   ConflictProblemCode `json:"code"`
@@ -810,6 +846,13 @@ type ConnectionTest struct {
 	// Ok nothing is wrong, as far as it was tried
 	Ok     bool   `json:"ok"`
 	Plugin string `json:"plugin"`
+}
+
+// Coverage defines model for Coverage.
+type Coverage struct {
+	Never *[]string `json:"never"`
+	Ran   int64     `json:"ran"`
+	Steps int64     `json:"steps"`
 }
 
 // DecideBody DecideBody is what a person, or whoever sends a signal, says to a step.
@@ -901,11 +944,51 @@ type Example struct {
 	Output interface{} `json:"output,omitempty"`
 }
 
+// Failure defines model for Failure.
+type Failure struct {
+	Column    int64     `json:"column"`
+	EndColumn *int64    `json:"end_column,omitempty"`
+	EndLine   *int64    `json:"end_line,omitempty"`
+	File      string    `json:"file"`
+	Hint      *string   `json:"hint,omitempty"`
+	Kind      string    `json:"kind"`
+	Line      int64     `json:"line"`
+	Lines     *[]string `json:"lines,omitempty"`
+	Message   string    `json:"message"`
+}
+
 // Fault Fault is a failure that an action declares.
 type Fault struct {
 	Doc    *string `json:"doc,omitempty"`
 	Kind   string  `json:"kind"`
 	Reason *string `json:"reason,omitempty"`
+}
+
+// FieldDoc FieldDoc is one field of an action. Name is a path: "body.name", "rows[].host".
+type FieldDoc struct {
+	// Bounds "1 to 100"
+	Bounds *string `json:"bounds,omitempty"`
+
+	// Default JSON; "" = none
+	Default  *string `json:"default,omitempty"`
+	Doc      *string `json:"doc,omitempty"`
+	Name     string  `json:"name"`
+	Required bool    `json:"required"`
+	Secret   *bool   `json:"secret,omitempty"`
+	Type     string  `json:"type"`
+
+	// Values what an enum allows
+	Values *string `json:"values,omitempty"`
+}
+
+// FileResult defines model for FileResult.
+type FileResult struct {
+	Cases    *[]CaseResult `json:"cases"`
+	Coverage Coverage      `json:"coverage"`
+	File     string        `json:"file"`
+	Problems *[]Finding    `json:"problems"`
+	Status   string        `json:"status"`
+	Workflow *string       `json:"workflow,omitempty"`
 }
 
 // Finding Problem is one finding. Code is stable (FR and four digits) and has a page under `flowrun explain`. Message is one lower-case sentence without a full stop; Hint says what to do next.
@@ -1875,6 +1958,33 @@ type StartBody struct {
 	ScheduledAt *time.Time `json:"scheduled_at,omitempty"`
 }
 
+// TestRequest TestRequest names the workflow that is tested, or holds the texts.
+type TestRequest struct {
+	// Case Only the cases whose name holds this text.
+	Case *string `json:"case,omitempty"`
+
+	// File The name of the workflow's text in messages.
+	File *string `json:"file,omitempty"`
+
+	// Source The text of a workflow, in place of a name. It needs test.
+	Source *string `json:"source,omitempty"`
+
+	// Test The text of a test file, in place of the one beside the workflow. Whatever workflow it names, it tests this one.
+	Test *string `json:"test,omitempty"`
+
+	// Workflow The name of a workflow of the project.
+	Workflow *string `json:"workflow,omitempty"`
+}
+
+// TestSummary TestSummary counts the cases of tests; Invalid counts files. It is what `flowrun test -o json` prints.
+type TestSummary struct {
+	Failed       int64         `json:"failed"`
+	Files        *[]FileResult `json:"files"`
+	InvalidFiles int64         `json:"invalid_files"`
+	Passed       int64         `json:"passed"`
+	Stale        int64         `json:"stale"`
+}
+
 // TooManyRequestsProblem A problem of the status 429.
 type TooManyRequestsProblem struct {
 	Code   TooManyRequestsProblemCode `json:"code"`
@@ -2383,6 +2493,9 @@ type ResumeScheduleJSONRequestBody = PauseRequest
 
 // TriggerScheduleJSONRequestBody defines body for TriggerSchedule for application/json ContentType.
 type TriggerScheduleJSONRequestBody = TriggerRequest
+
+// TestWorkflowJSONRequestBody defines body for TestWorkflow for application/json ContentType.
+type TestWorkflowJSONRequestBody = TestRequest
 
 // ValidateJSONRequestBody defines body for Validate for application/json ContentType.
 type ValidateJSONRequestBody = ValidateRequest
@@ -3256,6 +3369,13 @@ type ClientInterface interface {
 	// Corresponds with GET /api/v1/plugins/{name}/actions (the `ListActions` operationId).
 	ListActions(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetAction Get an action with its schemas, its fields one by one, and a step to paste
+	//
+	// Of a plugin that describes its actions on demand the list has no schemas; this has. Scope: viewer.
+	//
+	// Corresponds with GET /api/v1/plugins/{name}/actions/{action} (the `GetAction` operationId).
+	GetAction(ctx context.Context, name string, action string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListRuns List runs, the newest first
 	//
 	// Scope: viewer.
@@ -3528,12 +3648,37 @@ type ClientInterface interface {
 	// Corresponds with POST /api/v1/schedules/{id}/trigger (the `TriggerSchedule` operationId).
 	TriggerSchedule(ctx context.Context, id string, params *TriggerScheduleParams, body TriggerScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// WorkflowSchema Get the JSON Schema of workflows with every action of the project
+	//
+	// Draft-07, for editors: what `flowrun schema` prints. A plugin that can't be described is left out. Scope: viewer.
+	//
+	// Corresponds with GET /api/v1/schemas/workflow (the `WorkflowSchema` operationId).
+	WorkflowSchema(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// Stream Follow runs
 	//
 	// Server-sent events. The topic `run:ID` tells what happens in a run: events named run, step, record, log, progress, wait and end, whose data is an Update; `end` is the last one. The topic `runs` tells of each change of a run's row: events named runs, whose data is a RunsUpdate; one with `reset` says that something was missed and the list must be read again. Several topics are separated by commas. The id of an event is what Last-Event-ID goes on after: of one run the sequence number of its journal, of several topics the numbers of all of them in their order, joined by slashes. A comment line every 15 seconds keeps idle streams open. Scope: viewer.
 	//
 	// Corresponds with GET /api/v1/stream (the `Stream` operationId).
 	Stream(ctx context.Context, params *StreamParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TestWorkflowWithBody Run the tests of a workflow
+	//
+	// What `flowrun test -o json` prints: mocked answers, a virtual clock, nothing is sent and nothing is stored. Of a workflow of the project its test file is run; `test` is the text of another one, `source` that of another workflow. A text leads to no file. Scope: viewer.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/v1/test (the `TestWorkflow` operationId).
+	TestWorkflowWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TestWorkflow Run the tests of a workflow
+	//
+	// What `flowrun test -o json` prints: mocked answers, a virtual clock, nothing is sent and nothing is stored. Of a workflow of the project its test file is run; `test` is the text of another one, `source` that of another workflow. A text leads to no file. Scope: viewer.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/v1/test (the `TestWorkflow` operationId).
+	TestWorkflow(ctx context.Context, body TestWorkflowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ValidateWithBody Check the text of a workflow
 	//
@@ -3848,6 +3993,23 @@ func (c *Client) ListPlugins(ctx context.Context, reqEditors ...RequestEditorFn)
 // Corresponds with GET /api/v1/plugins/{name}/actions (the `ListActions` operationId).
 func (c *Client) ListActions(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListActionsRequest(c.Server, name)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetAction Get an action with its schemas, its fields one by one, and a step to paste
+//
+// Of a plugin that describes its actions on demand the list has no schemas; this has. Scope: viewer.
+//
+// Corresponds with GET /api/v1/plugins/{name}/actions/{action} (the `GetAction` operationId).
+func (c *Client) GetAction(ctx context.Context, name string, action string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetActionRequest(c.Server, name, action)
 	if err != nil {
 		return nil, err
 	}
@@ -4450,6 +4612,23 @@ func (c *Client) TriggerSchedule(ctx context.Context, id string, params *Trigger
 	return c.Client.Do(req)
 }
 
+// WorkflowSchema Get the JSON Schema of workflows with every action of the project
+//
+// Draft-07, for editors: what `flowrun schema` prints. A plugin that can't be described is left out. Scope: viewer.
+//
+// Corresponds with GET /api/v1/schemas/workflow (the `WorkflowSchema` operationId).
+func (c *Client) WorkflowSchema(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewWorkflowSchemaRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // Stream Follow runs
 //
 // Server-sent events. The topic `run:ID` tells what happens in a run: events named run, step, record, log, progress, wait and end, whose data is an Update; `end` is the last one. The topic `runs` tells of each change of a run's row: events named runs, whose data is a RunsUpdate; one with `reset` says that something was missed and the list must be read again. Several topics are separated by commas. The id of an event is what Last-Event-ID goes on after: of one run the sequence number of its journal, of several topics the numbers of all of them in their order, joined by slashes. A comment line every 15 seconds keeps idle streams open. Scope: viewer.
@@ -4457,6 +4636,44 @@ func (c *Client) TriggerSchedule(ctx context.Context, id string, params *Trigger
 // Corresponds with GET /api/v1/stream (the `Stream` operationId).
 func (c *Client) Stream(ctx context.Context, params *StreamParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewStreamRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TestWorkflowWithBody Run the tests of a workflow
+//
+// What `flowrun test -o json` prints: mocked answers, a virtual clock, nothing is sent and nothing is stored. Of a workflow of the project its test file is run; `test` is the text of another one, `source` that of another workflow. A text leads to no file. Scope: viewer.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/v1/test (the `TestWorkflow` operationId).
+func (c *Client) TestWorkflowWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTestWorkflowRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TestWorkflow Run the tests of a workflow
+//
+// What `flowrun test -o json` prints: mocked answers, a virtual clock, nothing is sent and nothing is stored. Of a workflow of the project its test file is run; `test` is the text of another one, `source` that of another workflow. A text leads to no file. Scope: viewer.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/v1/test (the `TestWorkflow` operationId).
+func (c *Client) TestWorkflow(ctx context.Context, body TestWorkflowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTestWorkflowRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5055,6 +5272,47 @@ func NewListActionsRequest(server string, name string) (*http.Request, error) {
 	}
 
 	operationPath := fmt.Sprintf("/api/v1/plugins/%s/actions", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetActionRequest constructs an http.Request for the GetAction method
+func NewGetActionRequest(server string, name string, action string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "action", action, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/plugins/%s/actions/%s", pathParam0, pathParam1)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -6388,6 +6646,33 @@ func NewTriggerScheduleRequestWithBody(server string, id string, params *Trigger
 	return req, nil
 }
 
+// NewWorkflowSchemaRequest constructs an http.Request for the WorkflowSchema method
+func NewWorkflowSchemaRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/schemas/workflow")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewStreamRequest constructs an http.Request for the Stream method
 func NewStreamRequest(server string, params *StreamParams) (*http.Request, error) {
 	var err error
@@ -6453,6 +6738,46 @@ func NewStreamRequest(server string, params *StreamParams) (*http.Request, error
 		}
 
 	}
+
+	return req, nil
+}
+
+// NewTestWorkflowRequest calls the generic TestWorkflow builder with application/json body
+func NewTestWorkflowRequest(server string, body TestWorkflowJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewTestWorkflowRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewTestWorkflowRequestWithBody constructs an http.Request for the TestWorkflow method, with any body, and a specified content type
+func NewTestWorkflowRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/test")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -6977,6 +7302,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/v1/plugins/{name}/actions (the `ListActions` operationId).
 	ListActionsWithResponse(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*ListActionsResponse, error)
 
+	// GetActionWithResponse Get an action with its schemas, its fields one by one, and a step to paste
+	//
+	// Of a plugin that describes its actions on demand the list has no schemas; this has. Scope: viewer.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /api/v1/plugins/{name}/actions/{action} (the `GetAction` operationId).
+	GetActionWithResponse(ctx context.Context, name string, action string, reqEditors ...RequestEditorFn) (*GetActionResponse, error)
+
 	// ListRunsWithResponse List runs, the newest first
 	//
 	// Scope: viewer.
@@ -7265,6 +7599,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /api/v1/schedules/{id}/trigger (the `TriggerSchedule` operationId).
 	TriggerScheduleWithResponse(ctx context.Context, id string, params *TriggerScheduleParams, body TriggerScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*TriggerScheduleResponse, error)
 
+	// WorkflowSchemaWithResponse Get the JSON Schema of workflows with every action of the project
+	//
+	// Draft-07, for editors: what `flowrun schema` prints. A plugin that can't be described is left out. Scope: viewer.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /api/v1/schemas/workflow (the `WorkflowSchema` operationId).
+	WorkflowSchemaWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*WorkflowSchemaResponse, error)
+
 	// StreamWithResponse Follow runs
 	//
 	// Server-sent events. The topic `run:ID` tells what happens in a run: events named run, step, record, log, progress, wait and end, whose data is an Update; `end` is the last one. The topic `runs` tells of each change of a run's row: events named runs, whose data is a RunsUpdate; one with `reset` says that something was missed and the list must be read again. Several topics are separated by commas. The id of an event is what Last-Event-ID goes on after: of one run the sequence number of its journal, of several topics the numbers of all of them in their order, joined by slashes. A comment line every 15 seconds keeps idle streams open. Scope: viewer.
@@ -7273,6 +7616,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /api/v1/stream (the `Stream` operationId).
 	StreamWithResponse(ctx context.Context, params *StreamParams, reqEditors ...RequestEditorFn) (*StreamResponse, error)
+
+	// TestWorkflowWithBodyWithResponse Run the tests of a workflow
+	//
+	// What `flowrun test -o json` prints: mocked answers, a virtual clock, nothing is sent and nothing is stored. Of a workflow of the project its test file is run; `test` is the text of another one, `source` that of another workflow. A text leads to no file. Scope: viewer.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/test (the `TestWorkflow` operationId).
+	TestWorkflowWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TestWorkflowResponse, error)
+
+	// TestWorkflowWithResponse Run the tests of a workflow
+	//
+	// What `flowrun test -o json` prints: mocked answers, a virtual clock, nothing is sent and nothing is stored. Of a workflow of the project its test file is run; `test` is the text of another one, `source` that of another workflow. A text leads to no file. Scope: viewer.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/test (the `TestWorkflow` operationId).
+	TestWorkflowWithResponse(ctx context.Context, body TestWorkflowJSONRequestBody, reqEditors ...RequestEditorFn) (*TestWorkflowResponse, error)
 
 	// ValidateWithBodyWithResponse Check the text of a workflow
 	//
@@ -8195,6 +8556,96 @@ func (r ListActionsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListActionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetActionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ActionDetail
+	// ApplicationproblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationproblemJSON400 *BadRequestProblem
+	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationproblemJSON401 *UnauthorizedProblem
+	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationproblemJSON403 *ForbiddenProblem
+	// ApplicationproblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationproblemJSON404 *NotFoundProblem
+	// ApplicationproblemJSON421 the response for an HTTP 421 `application/problem+json` response
+	ApplicationproblemJSON421 *MisdirectedRequestProblem
+	// ApplicationproblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationproblemJSON429 *TooManyRequestsProblem
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetActionResponse) GetJSON200() *ActionDetail {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r GetActionResponse) GetApplicationproblemJSON400() *BadRequestProblem {
+	return r.ApplicationproblemJSON400
+}
+
+// GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r GetActionResponse) GetApplicationproblemJSON401() *UnauthorizedProblem {
+	return r.ApplicationproblemJSON401
+}
+
+// GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r GetActionResponse) GetApplicationproblemJSON403() *ForbiddenProblem {
+	return r.ApplicationproblemJSON403
+}
+
+// GetApplicationproblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r GetActionResponse) GetApplicationproblemJSON404() *NotFoundProblem {
+	return r.ApplicationproblemJSON404
+}
+
+// GetApplicationproblemJSON421 returns the response for an HTTP 421 `application/problem+json` response
+func (r GetActionResponse) GetApplicationproblemJSON421() *MisdirectedRequestProblem {
+	return r.ApplicationproblemJSON421
+}
+
+// GetApplicationproblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r GetActionResponse) GetApplicationproblemJSON429() *TooManyRequestsProblem {
+	return r.ApplicationproblemJSON429
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetActionResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetActionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetActionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetActionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetActionResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -10318,6 +10769,89 @@ func (r TriggerScheduleResponse) ContentType() string {
 	return ""
 }
 
+type WorkflowSchemaResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *interface{}
+	// ApplicationproblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationproblemJSON400 *BadRequestProblem
+	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationproblemJSON401 *UnauthorizedProblem
+	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationproblemJSON403 *ForbiddenProblem
+	// ApplicationproblemJSON421 the response for an HTTP 421 `application/problem+json` response
+	ApplicationproblemJSON421 *MisdirectedRequestProblem
+	// ApplicationproblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationproblemJSON429 *TooManyRequestsProblem
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r WorkflowSchemaResponse) GetJSON200() *interface{} {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r WorkflowSchemaResponse) GetApplicationproblemJSON400() *BadRequestProblem {
+	return r.ApplicationproblemJSON400
+}
+
+// GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r WorkflowSchemaResponse) GetApplicationproblemJSON401() *UnauthorizedProblem {
+	return r.ApplicationproblemJSON401
+}
+
+// GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r WorkflowSchemaResponse) GetApplicationproblemJSON403() *ForbiddenProblem {
+	return r.ApplicationproblemJSON403
+}
+
+// GetApplicationproblemJSON421 returns the response for an HTTP 421 `application/problem+json` response
+func (r WorkflowSchemaResponse) GetApplicationproblemJSON421() *MisdirectedRequestProblem {
+	return r.ApplicationproblemJSON421
+}
+
+// GetApplicationproblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r WorkflowSchemaResponse) GetApplicationproblemJSON429() *TooManyRequestsProblem {
+	return r.ApplicationproblemJSON429
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r WorkflowSchemaResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r WorkflowSchemaResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r WorkflowSchemaResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r WorkflowSchemaResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r WorkflowSchemaResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type StreamResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -10388,6 +10922,117 @@ func (r StreamResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r StreamResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type TestWorkflowResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TestSummary
+	// ApplicationproblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationproblemJSON400 *BadRequestProblem
+	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationproblemJSON401 *UnauthorizedProblem
+	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationproblemJSON403 *ForbiddenProblem
+	// ApplicationproblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationproblemJSON404 *NotFoundProblem
+	// ApplicationproblemJSON413 the response for an HTTP 413 `application/problem+json` response
+	ApplicationproblemJSON413 *RequestEntityTooLargeProblem
+	// ApplicationproblemJSON415 the response for an HTTP 415 `application/problem+json` response
+	ApplicationproblemJSON415 *UnsupportedMediaTypeProblem
+	// ApplicationproblemJSON421 the response for an HTTP 421 `application/problem+json` response
+	ApplicationproblemJSON421 *MisdirectedRequestProblem
+	// ApplicationproblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationproblemJSON422 *UnprocessableEntityProblem
+	// ApplicationproblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationproblemJSON429 *TooManyRequestsProblem
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r TestWorkflowResponse) GetJSON200() *TestSummary {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r TestWorkflowResponse) GetApplicationproblemJSON400() *BadRequestProblem {
+	return r.ApplicationproblemJSON400
+}
+
+// GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r TestWorkflowResponse) GetApplicationproblemJSON401() *UnauthorizedProblem {
+	return r.ApplicationproblemJSON401
+}
+
+// GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r TestWorkflowResponse) GetApplicationproblemJSON403() *ForbiddenProblem {
+	return r.ApplicationproblemJSON403
+}
+
+// GetApplicationproblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r TestWorkflowResponse) GetApplicationproblemJSON404() *NotFoundProblem {
+	return r.ApplicationproblemJSON404
+}
+
+// GetApplicationproblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
+func (r TestWorkflowResponse) GetApplicationproblemJSON413() *RequestEntityTooLargeProblem {
+	return r.ApplicationproblemJSON413
+}
+
+// GetApplicationproblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
+func (r TestWorkflowResponse) GetApplicationproblemJSON415() *UnsupportedMediaTypeProblem {
+	return r.ApplicationproblemJSON415
+}
+
+// GetApplicationproblemJSON421 returns the response for an HTTP 421 `application/problem+json` response
+func (r TestWorkflowResponse) GetApplicationproblemJSON421() *MisdirectedRequestProblem {
+	return r.ApplicationproblemJSON421
+}
+
+// GetApplicationproblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r TestWorkflowResponse) GetApplicationproblemJSON422() *UnprocessableEntityProblem {
+	return r.ApplicationproblemJSON422
+}
+
+// GetApplicationproblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r TestWorkflowResponse) GetApplicationproblemJSON429() *TooManyRequestsProblem {
+	return r.ApplicationproblemJSON429
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r TestWorkflowResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r TestWorkflowResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r TestWorkflowResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r TestWorkflowResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r TestWorkflowResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -11310,6 +11955,21 @@ func (c *ClientWithResponses) ListActionsWithResponse(ctx context.Context, name 
 	return ParseListActionsResponse(rsp)
 }
 
+// GetActionWithResponse Get an action with its schemas, its fields one by one, and a step to paste
+//
+// Of a plugin that describes its actions on demand the list has no schemas; this has. Scope: viewer.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /api/v1/plugins/{name}/actions/{action} (the `GetAction` operationId).
+func (c *ClientWithResponses) GetActionWithResponse(ctx context.Context, name string, action string, reqEditors ...RequestEditorFn) (*GetActionResponse, error) {
+	rsp, err := c.GetAction(ctx, name, action, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetActionResponse(rsp)
+}
+
 // ListRunsWithResponse List runs, the newest first
 //
 // Scope: viewer.
@@ -11790,6 +12450,21 @@ func (c *ClientWithResponses) TriggerScheduleWithResponse(ctx context.Context, i
 	return ParseTriggerScheduleResponse(rsp)
 }
 
+// WorkflowSchemaWithResponse Get the JSON Schema of workflows with every action of the project
+//
+// Draft-07, for editors: what `flowrun schema` prints. A plugin that can't be described is left out. Scope: viewer.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /api/v1/schemas/workflow (the `WorkflowSchema` operationId).
+func (c *ClientWithResponses) WorkflowSchemaWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*WorkflowSchemaResponse, error) {
+	rsp, err := c.WorkflowSchema(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseWorkflowSchemaResponse(rsp)
+}
+
 // StreamWithResponse Follow runs
 //
 // Server-sent events. The topic `run:ID` tells what happens in a run: events named run, step, record, log, progress, wait and end, whose data is an Update; `end` is the last one. The topic `runs` tells of each change of a run's row: events named runs, whose data is a RunsUpdate; one with `reset` says that something was missed and the list must be read again. Several topics are separated by commas. The id of an event is what Last-Event-ID goes on after: of one run the sequence number of its journal, of several topics the numbers of all of them in their order, joined by slashes. A comment line every 15 seconds keeps idle streams open. Scope: viewer.
@@ -11803,6 +12478,36 @@ func (c *ClientWithResponses) StreamWithResponse(ctx context.Context, params *St
 		return nil, err
 	}
 	return ParseStreamResponse(rsp)
+}
+
+// TestWorkflowWithBodyWithResponse Run the tests of a workflow
+//
+// What `flowrun test -o json` prints: mocked answers, a virtual clock, nothing is sent and nothing is stored. Of a workflow of the project its test file is run; `test` is the text of another one, `source` that of another workflow. A text leads to no file. Scope: viewer.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/test (the `TestWorkflow` operationId).
+func (c *ClientWithResponses) TestWorkflowWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TestWorkflowResponse, error) {
+	rsp, err := c.TestWorkflowWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTestWorkflowResponse(rsp)
+}
+
+// TestWorkflowWithResponse Run the tests of a workflow
+//
+// What `flowrun test -o json` prints: mocked answers, a virtual clock, nothing is sent and nothing is stored. Of a workflow of the project its test file is run; `test` is the text of another one, `source` that of another workflow. A text leads to no file. Scope: viewer.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/test (the `TestWorkflow` operationId).
+func (c *ClientWithResponses) TestWorkflowWithResponse(ctx context.Context, body TestWorkflowJSONRequestBody, reqEditors ...RequestEditorFn) (*TestWorkflowResponse, error) {
+	rsp, err := c.TestWorkflow(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTestWorkflowResponse(rsp)
 }
 
 // ValidateWithBodyWithResponse Check the text of a workflow
@@ -12603,6 +13308,81 @@ func ParseListActionsResponse(rsp *http.Response) (*ListActionsResponse, error) 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest ActionItemPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequestProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthorizedProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForbiddenProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFoundProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 421:
+		var dest MisdirectedRequestProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON421 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequestsProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetActionResponse parses an HTTP response from a GetActionWithResponse call
+func ParseGetActionResponse(rsp *http.Response) (*GetActionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetActionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ActionDetail
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -14503,6 +15283,74 @@ func ParseTriggerScheduleResponse(rsp *http.Response) (*TriggerScheduleResponse,
 	return response, nil
 }
 
+// ParseWorkflowSchemaResponse parses an HTTP response from a WorkflowSchemaWithResponse call
+func ParseWorkflowSchemaResponse(rsp *http.Response) (*WorkflowSchemaResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &WorkflowSchemaResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest interface{}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequestProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthorizedProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForbiddenProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 421:
+		var dest MisdirectedRequestProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON421 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequestsProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseStreamResponse parses an HTTP response from a StreamWithResponse call
 func ParseStreamResponse(rsp *http.Response) (*StreamResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -14544,6 +15392,102 @@ func ParseStreamResponse(rsp *http.Response) (*StreamResponse, error) {
 			return nil, err
 		}
 		response.ApplicationproblemJSON421 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequestsProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseTestWorkflowResponse parses an HTTP response from a TestWorkflowWithResponse call
+func ParseTestWorkflowResponse(rsp *http.Response) (*TestWorkflowResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &TestWorkflowResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TestSummary
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequestProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthorizedProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForbiddenProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFoundProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLargeProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaTypeProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 421:
+		var dest MisdirectedRequestProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON421 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest UnprocessableEntityProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON422 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequestsProblem
