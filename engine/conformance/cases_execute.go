@@ -156,7 +156,11 @@ func executeCases() []testCase {
 				return k.oneCall(ctx, "no run", func(p *process, c *call) error {
 					r := k.request(c, k.key())
 					r.Run, r.Blobs = nil, false
-					if ended := k.execute(ctx, p, r); ended.err != nil || !ended.ok() {
+					ended := k.execute(ctx, p, r)
+					if c.action.output.HasBlob() && ended.failed != nil && codeName(ended.failed.GetCode()) == "unsupported" {
+						return nil // outside of a run nothing keeps large values
+					}
+					if ended.err != nil || !ended.ok() {
 						return fault(c.String()+", without run", "%s", ended)
 					}
 					return nil

@@ -33,6 +33,7 @@ import hmac
 import html
 import importlib
 import inspect
+import io
 import ipaddress
 import json
 import os
@@ -606,6 +607,18 @@ class Field:
 
 
 @dataclasses.dataclass
+class Blob:
+    """Refers to a large value, which the host keeps: a download, an export, a dump. As a field of an input it is one
+    that another step gave, of an output one that this call has finished or was given. What it holds is read and written
+    by Call.open_blob and Call.new_blob, in parts: neither host nor plugin ever has it in memory."""
+
+    digest: str  # "sha256:" and the SHA-256 of the content in hex
+    size: int  # bytes
+    media_type: str = ""
+    name: str = ""  # of a file, for people
+
+
+@dataclasses.dataclass
 class NoInput:
     """The input of an action that takes none."""
 
@@ -625,7 +638,7 @@ class _Schema:
         self.min_items: Optional[int] = None
         self.max_items: Optional[int] = None
         self.default: Optional[str] = None  # as JSON
-        self.secret = False
+        self.secret = self.blob = False
         self.examples: List[str] = []  # as JSON
         self.items: Optional[_Schema] = None
         self.properties: Dict[str, _Schema] = {}
@@ -686,6 +699,7 @@ class _Schema:
             ("minItems", _number_or_none(self.min_items)), ("maxItems", _number_or_none(self.max_items)),
             ("default", self.default),
             ("writeOnly", "true" if self.secret else None),
+            ("x-flowrun-blob", "true" if self.blob else None),
             ("examples", "[" + ",".join(self.examples) + "]" if self.examples else None),
             ("items", self.items.json() if self.items else None),
             ("properties", "{" + ",".join(_text(k) + ":" + v.json() for k, v in self.properties.items()) + "}"
@@ -802,6 +816,10 @@ class _Reader:
             return _Schema()
         if kind is Object:
             return _Schema("object")
+        if kind is Blob:
+            schema = _Schema("object")
+            schema.blob = True
+            return schema
         if isinstance(kind, type) and kind in scalars:
             return _Schema(scalars[kind])
         if kind in (datetime.datetime, datetime.date, bytes):
@@ -1034,6 +1052,7 @@ def _schema_of(text: Any, part: Callable[[Any], _Schema]) -> _Schema:
     words = [text["const"]] if "const" in text else text.get("enum")
     schema.enum = None if words is None else [dumps(w) for w in words]
     schema.format, schema.doc, schema.secret = text.get("format", ""), text.get("description", ""), bool(text.get("writeOnly"))
+    schema.blob = bool(text.get("x-flowrun-blob"))
     if text.get("pattern"):
         schema.pattern, schema.matcher = text["pattern"], _compile(text["pattern"])
     for word, attribute in (("minimum", "minimum"), ("maximum", "maximum")):
@@ -1089,6 +1108,10 @@ class _Checker:
             self.object(value, schema, at)
 
     def object(self, value: Dict[str, Any], schema: _Schema, at: str) -> None:
+        if schema.blob:
+            if not isinstance(value.get("size"), _Digits) or not str(value.get("digest")).startswith("sha256:"):
+                self.report(at, "must be a large value that another step gave")
+            return
         for name, inner in schema.properties.items():
             here = at + _name_token(name)
             if name in value:
@@ -2998,7 +3021,7 @@ class _Core:
         self.on_cancel: List[Callable[[], Any]] = []
         self.lock = threading.RLock()
         self.checkpoint = self.watermark = self.page_note = b""
-        self.page_cursor, self.all_pages = "", False
+        self.page_cursor, self.all_pages, self.blobs = "", False, False
         self.next_cursor, self.new_watermark, self.new_note = "", b"", b""
         self.not_tried, self.test_note = False, ""
         self.meta: Dict[str, Any] = {}
@@ -3262,6 +3285,129 @@ class State:
         return cast(int, answer.version)
 
 
+BLOB_PART = MIB
+"""How many bytes of a large value are sent, or read, at a time."""
+
+
+class BlobWriter:
+    """Writes a large value in parts of BLOB_PART bytes, each durable when it is sent. Not safe for concurrent use."""
+
+    def __init__(self, core: _Core, upload: str, name: str, media_type: str, sensitive: bool) -> None:
+        self._core = core
+        self._of = {"upload": upload, "name": name, "media_type": media_type, "sensitive": sensitive}
+        self._buffer, self._new_note = bytearray(), b""
+        self._put()
+
+    def _put(self, **fields: Any) -> None:
+        answer = self._core.ask_host("large values", "write a large value", "PutBlob", **self._of, **fields)
+        self._sent, self.note = int(answer.size), bytes(answer.note)
+        self.finished: Optional[Blob] = None
+        if answer.reference.json:
+            self.finished = cast(Blob, _decode(Blob, answer.reference.json.decode(), None, ""))
+
+    @property
+    def size(self) -> int:
+        """How many bytes of the content there are: where to go on with it. An attempt before this one, perhaps in another
+        process, may have sent a part of it; note is what that one has left, finished the value that it has ended."""
+        return self._sent + len(self._buffer)
+
+    def set_note(self, note: bytes) -> None:
+        """Leaves something for the attempt that goes on, at most 4 KiB: what tells whether the source is still the same,
+        such as an ETag. It is as durable as the next part."""
+        self._new_note = bytes(note)
+
+    def restart(self) -> None:
+        """Begins anew: what was sent is dropped with the next part."""
+        self._buffer.clear()
+        self._sent, self.note, self.finished = 0, b"", None
+
+    def write(self, data: Union[bytes, bytearray, memoryview]) -> int:
+        """Adds bytes. They are sent when a part of them is full."""
+        if self.finished:
+            raise ValueError("the large value is finished")
+        left = memoryview(data)
+        while len(left) > 0:
+            taken = min(BLOB_PART - len(self._buffer), len(left))
+            self._buffer += left[:taken]
+            left = left[taken:]
+            if len(self._buffer) == BLOB_PART:
+                self.flush()
+        return len(data)
+
+    def copy(self, source: Any) -> int:
+        """Writes what a file or a response gives. What was read before the source failed is sent, so that the next attempt
+        goes on behind it."""
+        total = 0
+        while True:
+            try:
+                data = source.read(BLOB_PART - len(self._buffer))
+            except BaseException:
+                self.flush()
+                raise
+            if not data:
+                return total
+            total += self.write(data)
+
+    def flush(self) -> None:
+        """Sends what was written: it is durable then."""
+        if self._buffer or self._new_note:
+            self._send(False)
+
+    def _send(self, last: bool) -> None:
+        self._put(offset=self._sent, data=bytes(self._buffer), note=self._new_note or None, last=last)
+        self._buffer.clear()
+        self._new_note = b""
+
+    def finish(self) -> Blob:
+        """Sends what is left and ends the value."""
+        if self.finished is None:
+            self._send(True)
+        if self.finished is None:
+            raise Error(Code.INTERNAL, "write a large value: the host gave no reference")
+        return self.finished
+
+
+class BlobReader(io.RawIOBase):
+    """Reads a large value, in parts when it is read. Not safe for concurrent use."""
+
+    def __init__(self, core: _Core, blob: Blob) -> None:
+        self._core, self._digest, self._offset = core, blob.digest, 0
+        self._load(0)
+
+    def _load(self, offset: int) -> None:
+        answer = self._core.ask_host("large values", "read a large value", "GetBlob", digest=self._digest, offset=offset)
+        self._part, self._at, self.size = bytes(answer.data), offset, int(answer.size)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._offset
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        offset += {io.SEEK_SET: 0, io.SEEK_CUR: self._offset, io.SEEK_END: self.size}[whence]
+        if offset < 0:
+            raise ValueError(f"seek to {offset}")
+        self._offset = offset
+        return offset
+
+    def readinto(self, buffer: Any) -> int:
+        if self.closed:
+            raise ValueError("the large value is closed")
+        if self._offset >= self.size or len(buffer) == 0:
+            return 0
+        if not self._at <= self._offset < self._at + len(self._part):
+            self._load(self._offset)
+        begin = self._offset - self._at
+        data = self._part[begin:begin + len(buffer)]
+        buffer[:len(data)] = data
+        self._offset += len(data)
+        return len(data)
+
+
 class Call(Generic[C]):
     """One call of an action: the connection's config, and what the host offers. Safe for concurrent use until the
     action returns; not to be used after that."""
@@ -3291,6 +3437,27 @@ class Call(Generic[C]):
     def state(self) -> State:
         """The connection's durable state in the host."""
         return State(self._core, "connection/" + self._core.conn.name)
+
+    @property
+    def has_blobs(self) -> bool:
+        """Whether the call may read and write large values: a host from before has none, and a call outside of a run keeps none."""
+        return self._core.blobs
+
+    def new_blob(self, upload: str = "blob", *, name: str = "", media_type: str = "", sensitive: bool = False) -> BlobWriter:
+        """Begins a large value, or goes on with one: BlobWriter.size says where. upload names it within the call, the same
+        at each attempt. sensitive: it is a secret, sealed at rest; one with a known secret in it is sealed without that."""
+        self._need_blobs()
+        return BlobWriter(self._core, upload, name, media_type, sensitive)
+
+    def open_blob(self, blob: Blob) -> BlobReader:
+        """Reads a large value that the call was given, or has finished."""
+        self._need_blobs()
+        return BlobReader(self._core, blob)
+
+    def _need_blobs(self) -> None:
+        if not self._core.blobs:
+            raise Error(Code.UNSUPPORTED, "the host keeps no large values for this call", applied=Applied.NOT_APPLIED,
+                        hint="run it in a workflow, with a flowrun that has them")
 
     @property
     def page_cursor(self) -> str:
@@ -4035,8 +4202,8 @@ class Plugin:
 
     def try_action(self, action: str, input: Any = None, *, config: Any = None, host: Optional["MemoryHost"] = None, **given: Any) -> "Tried":
         """Runs one call of an action in this process, for tests of a plugin: with what the host would say (run,
-        page_cursor, page_note, all_pages, watermark, checkpoint). State and tokens are those of a host, which other
-        calls may share."""
+        page_cursor, page_note, all_pages, watermark, checkpoint, blobs). State, tokens and large values are those of a host,
+        which other calls may share; uploads go on under the same run.idempotency_key."""
         tried = Tried()
 
         def note(kind: str, payload: Any) -> None:
@@ -4078,6 +4245,7 @@ class Plugin:
         if problems:
             raise ValueError(f"plugin {self.name}: " + "\n".join(problems))
         core = _Core(self, self._actions.get(action), given.pop("run", None) or RunInfo(), host or MemoryHost(), events=events)
+        core.blobs, core.call_id = True, core.run.idempotency_key
         for name, value in given.items():
             setattr(core, name, value)
         server = _Server(self)
@@ -4248,17 +4416,53 @@ class _HostSays(Error):
 
 
 class MemoryHost:
-    """A host that keeps state and tokens in memory, for Plugin.try_action. Its token is what a login would have left:
+    """A host that keeps state, tokens and large values in memory, for Plugin.try_action. Its token is what a login would have left:
     set it before the first call."""
 
     def __init__(self, token: Optional[Token] = None) -> None:
         self.tokens: Dict[str, Token] = {"": token} if token else {}  # by TokenRequest.key
         self.entries: Dict[Tuple[str, str], Tuple[int, Optional[bytes]]] = {}
+        self.blobs: Dict[str, bytes] = {}  # by digest
+        self.uploads: Dict[Tuple[str, str], Tuple[bytes, bytes, str]] = {}  # by idempotency key and upload: content, note, digest
+        self.fail_after = 0  # bytes of an upload that the host takes; 0 = all
         self._lock = threading.RLock()
+
+    def put_blob(self, content: bytes, name: str = "", media_type: str = "") -> Blob:
+        """Keeps a large value for a call to read, as if another step had given it."""
+        digest = "sha256:" + hashlib.sha256(content).hexdigest()
+        self.blobs[digest] = content
+        return Blob(digest, len(content), media_type, name)
 
     def call(self, core: _Core, doing: str, method: str, fields: Dict[str, Any]) -> Any:
         with self._lock:
+            if method in ("PutBlob", "GetBlob"):
+                return getattr(self, "_" + method)(_messages(), core.call_id, **fields)
             return getattr(self, "_" + method)(_messages(), **fields)
+
+    def _PutBlob(self, pb: Any, call: str, upload: str, name: str, media_type: str, sensitive: bool, offset: int = 0, data: bytes = b"",
+                 note: Optional[bytes] = None, last: bool = False) -> Any:
+        content, kept, digest = self.uploads.get((call, upload), (b"", b"", ""))
+        if len(data) > BLOB_PART or len(note or b"") > 4 << 10 or not 0 < len(upload.encode()) <= 200:
+            raise Error(Code.INTERNAL, "write a large value: a part has at most 1 MiB, a note 4 KiB, the name of an upload 200 bytes")
+        if data and (offset > len(content) or digest and offset):
+            raise Error(Code.INTERNAL, f"write a large value: a part at {offset}: {len(content)} bytes are there")
+        if self.fail_after and offset + len(data) > self.fail_after:
+            raise Error(Code.UNAVAILABLE, "write a large value: the disk is full, a test says")
+        if data or note or last:
+            if data:
+                content, digest = content[:offset] + data, ""
+            if last and not digest:
+                digest = self.put_blob(content).digest
+            self.uploads[call, upload] = content, note or kept, digest
+            kept = note or kept
+        reference = pb.Value(json=dumps(Blob(digest, len(content), media_type, name)).encode()) if digest else None
+        return pb.PutBlobResponse(size=len(content), note=kept, reference=reference)
+
+    def _GetBlob(self, pb: Any, call: str, digest: str, offset: int = 0, length: int = 0) -> Any:
+        if digest not in self.blobs:
+            raise Error(Code.INTERNAL, "read a large value: the call was not given this large value")
+        content = self.blobs[digest]
+        return pb.GetBlobResponse(data=content[offset:offset + min(length or BLOB_PART, BLOB_PART)], size=len(content))
 
     def _GetState(self, pb: Any, scope: str, key: str) -> Any:
         version, value = self.entries.get((scope, key), (0, None))
@@ -4572,7 +4776,7 @@ class _Server:
                     continue
         core = self.core(context, self.plugin._actions.get(request.action), request.run, put)
         core.checkpoint, core.page_cursor, core.watermark = request.checkpoint, request.page_cursor, request.watermark
-        core.page_note, core.all_pages = request.page_note, request.all_pages
+        core.page_note, core.all_pages, core.blobs = request.page_note, request.all_pages, request.blobs
         context.add_callback(gone.set)
 
         def work() -> None:
