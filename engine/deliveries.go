@@ -53,7 +53,7 @@ type deliveredRuns struct{ *Engine }
 
 // Ended returns what a run gave, its workflow, and its inputs as they are stored.
 func (r deliveredRuns) Ended(ctx context.Context, id string) (*runs.Result, *plan.Workflow, json.RawMessage, error) {
-	result, err := r.driver.Snapshot(ctx, id)
+	result, err := r.driver.SnapshotInShort(ctx, id)
 	if err != nil {
 		return nil, nil, nil, r.RunFault(id, err)
 	}
@@ -63,6 +63,13 @@ func (r deliveredRuns) Ended(ctx context.Context, id string) (*runs.Result, *pla
 
 // Destinations returns the workflow of a run where an output of it goes anywhere, else nil.
 func (r deliveredRuns) Destinations(row *runs.Run) (*plan.Workflow, error) {
+	if row.PlanHash == "" { // the driver's own row, of a run that it has made
+		stored, err := r.store.Run(row.ID)
+		if err != nil {
+			return nil, r.RunFault(row.ID, err)
+		}
+		row = stored
+	}
 	if row.LatestPlan == "" {
 		encoded, err := r.store.Plan(row.PlanHash)
 		switch {

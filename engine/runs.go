@@ -60,7 +60,7 @@ func (e *Engine) GetInShort(ctx context.Context, id string) (*runs.Result, error
 		return nil, e.RunFault(id, err)
 	}
 	e.notePaused(result)
-	return result, nil
+	return result, e.noteDeliveries(result, nil)
 }
 
 // notePaused adds what only the row and the driver know.

@@ -102,6 +102,9 @@ func find(workflow *plan.Workflow, id string) (found *plan.Output, dest *plan.St
 
 // call makes the call of a destination.
 func (d *Deliveries) call(ctx context.Context, one *runs.Delivery, row *runs.Run, workflow *plan.Workflow, inputs json.RawMessage, out *plan.Output, to *plan.Step, value json.RawMessage, sink runs.Sink) (*runs.Error, error) {
+	if value == nil {
+		return runs.Failure(plan.KindInternal, runs.NotApplied, "the output can't be read: the journal of the run is too large, or damaged"), nil
+	}
 	rendered, err := Render(out, value)
 	if err != nil {
 		return runs.Failure(plan.KindInvalid, runs.NotApplied, "%v", err), nil

@@ -45,6 +45,7 @@ func NewWith(o Options) *sdk.Plugin {
 		sdk.ValidateConfig(checkConfig),
 		sdk.CheckConnection(p.checkConnection),
 		sdk.Limit(limiter, 0, 0, sdk.MaxConcurrent(mostOpen), sdk.Scope("host", "port", "username")),
+		sdk.Delivery{Action: "send", Content: "text", Markdown: "markdown", Title: "subject"},
 		sdk.Keyed("send", "Send a message. Each attempt has the same Message-ID, by which servers and mailboxes may know a second one.", p.send,
 			sdk.Input(inputSchema()), sdk.Limits(limiter), sdk.Timeout(5*time.Minute),
 			sdk.ValidateWith(checkInput), sdk.ValidateOn(checkOnConfig),
