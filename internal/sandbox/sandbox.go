@@ -189,7 +189,7 @@ func (s *Sandbox) Names() []string {
 // Project returns a flowrun.yaml whose connections point at the simulators.
 func (s *Sandbox) Project() []byte {
 	var out strings.Builder
-	out.WriteString("# made by `flowrun sandbox`; it holds as long as that runs\nconnections:\n")
+	out.WriteString("# made by `flowrun sandbox`; it holds as long as that runs\n# mail is kept and not delivered: " + s.Mail() + "\nconnections:\n")
 	for _, service := range s.services {
 		fmt.Fprintf(&out, "  %s:\n    plugin: %s\n    config: %s\n", service.Plugin, service.Plugin, service.Config)
 		if service.Rate != "" {

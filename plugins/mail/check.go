@@ -96,8 +96,12 @@ func (c *checker) mailbox(at string, value sdk.Value) {
 	if !c.knows(at) {
 		return
 	}
-	if _, wrong := readMailbox(value); wrong != "" {
+	m, wrong := readMailbox(value)
+	switch {
+	case wrong != "":
 		c.problems = append(c.problems, sdk.Problemf(at, "%s", wrong).WithDetail("write ann@example.com, Ann <ann@example.com>, or {address: ann@example.com, name: Ann}"))
+	case !strings.Contains(m.domain(), ".") && m.domain() != "localhost":
+		c.problems = append(c.problems, sdk.Warningf(at, "the domain %s has no dot: is it a host of your own network?", sdk.Shown(m.domain(), 80)))
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 // peer is a server of which every byte is written out: a script of what it says and hears.
 // A line "S text" is sent with CRLF, "RAW text" as it stands, "C text" is a line of the
 // client that begins so, "BODY" hears a message, "TLS" goes over to it, "HANG" says nothing
-// until the client goes. The connection ends with the script.
+// until the client goes, "DRIP text" says the same for ever, slowly. The connection ends with the script.
 type peer struct {
 	net.Listener
 	script   []string
@@ -94,6 +94,13 @@ func (p *peer) talk(conn net.Conn) {
 				return
 			}
 			conn, in = secured, bufio.NewReader(secured)
+		case "DRIP":
+			for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C {
+				if _, err := conn.Write([]byte(text)); err != nil {
+					tick.Stop()
+					return
+				}
+			}
 		case "HANG":
 			p.hung.Do(func() { close(p.hangs) })
 			_, _ = in.ReadString(0)
@@ -169,15 +176,19 @@ func TestCutAtEachStage(t *testing.T) {
 	}
 }
 
-// A server that falls silent is waited for as long as the connection says.
+// A server that falls silent, or never comes to an end, is waited for as long as the
+// connection says.
 func TestASilentServerIsLeft(t *testing.T) {
 	for name, c := range map[string]struct {
 		script  []string
 		applied sdk.Applied
-	}{"before the greeting": {nil, sdk.NotApplied}, "after the last dot": {content, sdk.AppliedUnknown}} {
+	}{
+		"before the greeting": {[]string{"HANG"}, sdk.NotApplied}, "after the last dot": {script(content, "HANG"), sdk.AppliedUnknown},
+		"a greeting that drips": {[]string{"DRIP 2"}, sdk.NotApplied},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPeer(t, nil, script(c.script, "HANG")...)
+			p := newPeer(t, nil, c.script...)
 			fails(t, open(t, with(settings(p), in{"timeout": "2s"})).Call("send", hello(nil)), sdk.CodeTimeout, c.applied, "no answer in time")
 		})
 	}

@@ -24,6 +24,9 @@ func (s *session) failed(err error) *sdk.Error {
 	if said, is := errors.AsType[*textproto.Error](err); is && said.Code >= 400 {
 		return s.refusalError(said)
 	}
+	if _, short := errors.AsType[textproto.ProtocolError](err); short && s.wire.broke != nil {
+		err = s.wire.broke // a part of a line is no line
+	}
 	s.broken = true
 	failure := s.call.NetworkError(err)
 	failure.Applied = sdk.NotApplied

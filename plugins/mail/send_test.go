@@ -7,6 +7,7 @@ import (
 	"mime/quotedprintable"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/flowrun/flowrun/internal/simkit"
 	"github.com/flowrun/flowrun/plugins/mail/mailsim"
@@ -239,4 +240,18 @@ func TestRepliesOfEachCommand(t *testing.T) {
 		t.Errorf("%d messages", len(sim.Messages()))
 	}
 	outputOf(t, p.Call("send", hello(nil))) // the control
+}
+
+// The token of another connection logs in; it stands in no message.
+func TestATokenOfAnotherConnection(t *testing.T) {
+	identity, caFile := authority(t)
+	sim, config := simulate(t, mailsim.Options{TLS: identity, Users: map[string]string{"me": "a-token-of-another"}})
+	p := open(t, with(config, in{"security": "starttls", "ca_file": caFile, "username": "me", "token_from": in{"connection": "company"}}))
+	p.Host().SetToken(sdktest.Connection, "", sdk.Token{ID: "1", AccessToken: "a-token-of-another", ExpiresAt: time.Now().Add(time.Hour)})
+	outputOf(t, p.Call("send", hello(nil)))
+	p.Host().SetToken(sdktest.Connection, "", sdk.Token{ID: "2", AccessToken: "a-token-that-is-old", ExpiresAt: time.Now().Add(time.Hour)})
+	failure := fails(t, p.Call("send", hello(nil), anyKey()), sdk.CodeUnauthorized, sdk.NotApplied, "535")
+	if strings.Contains(jsonOf(t, failure), "a-token") || len(sim.Messages()) != 1 {
+		t.Errorf("%s, %d messages", jsonOf(t, failure), len(sim.Messages()))
+	}
 }

@@ -29,17 +29,21 @@ type wire struct {
 	last     bool
 
 	unread int64       // bytes that may come yet
+	until  time.Time   // when they must have come
+	broke  error       // of the last read; what came before it may be a part of a line
 	wrote  atomic.Bool // something was sent since the last read: a new reply begins
 }
 
 func newWire(conn net.Conn, timeout time.Duration, now func() time.Time) *wire {
-	return &wire{Conn: conn, timeout: timeout, now: now, unread: mostReply}
+	w := &wire{Conn: conn, timeout: timeout, now: now}
+	w.wrote.Store(true) // the greeting is a reply too
+	return w
 }
 
 // Read reads within the bounds.
 func (w *wire) Read(data []byte) (int, error) {
 	if w.wrote.Swap(false) {
-		w.unread = mostReply
+		w.unread, w.until = mostReply, w.now().Add(w.timeout)
 	}
 	if w.unread <= 0 {
 		return 0, errTooMuch
@@ -50,10 +54,11 @@ func (w *wire) Read(data []byte) (int, error) {
 	if w.stepwise && len(data) > 1 {
 		data = data[:1]
 	}
-	if err := w.Conn.SetReadDeadline(w.now().Add(w.timeout)); err != nil {
+	if err := w.Conn.SetReadDeadline(w.until); err != nil {
 		return 0, err
 	}
 	n, err := w.Conn.Read(data)
+	w.broke = err
 	w.unread -= int64(n)
 	if w.stepwise && n == 1 {
 		w.step(data[0])
