@@ -91,3 +91,16 @@ func TestIssue15_TheKitSaysByItsExitCodeWhatItFound(t *testing.T) {
 		t.Errorf("%v\n%s", err, report)
 	}
 }
+
+// A plugin that is told nothing has no connection that the kit could open: that is a
+// reason to leave cases out, not a failure.
+func TestPluginsThatAreToldNothingPassTheKit(t *testing.T) {
+	t.Parallel()
+	binary := buildBinary(t)
+	for _, name := range []string{"openapi", "mcp"} {
+		output, code := flowrunIn(t, binary, t.TempDir(), "plugins", "test", name)
+		if code != 0 || !strings.Contains(output, " 0 failed") || !strings.Contains(output, "it is told nothing, and has no actions: see `with` of --config") {
+			t.Errorf("%s: exit code %d\n%s", name, code, output)
+		}
+	}
+}

@@ -112,6 +112,11 @@ func (k *kit) prepare(ctx context.Context) {
 			k.canaries.add("the granted variable "+name, k.env[name])
 		}
 	}
+	if k.told.base != nil && k.Config.With == nil && len(k.actions) == 0 {
+		// what its connections take follows from what it is told
+		k.unconnected = "it is told nothing, and has no actions: see `with` of --config"
+		return
+	}
 	k.unconnected = k.chooseConnection(ctx)
 	if k.unconnected == "" {
 		k.connectTo = k.connect(ctx, p)
