@@ -19,6 +19,13 @@ func (f *fakeCatalog) addCore() {
 		`{"type":"object","properties":{"payload":{}},"required":["payload"],"additionalProperties":false}`)
 	f.add("core.notify", plan.EffectKeyed, `{"type":"object","required":["to","text"],"additionalProperties":false,"properties":{
 		"to":{"type":"string"},"text":{"type":"string"}}}`, `{"type":"object","properties":{},"additionalProperties":false}`)
+	f.add("core.read", plan.EffectRead, `{"type":"object","required":["blob","as"],"additionalProperties":false,"properties":{
+		"blob":{"type":"object","x-flowrun-blob":true},"as":{"type":"string","enum":["text","lines","json","json_lines","csv"]},
+		"answer":{"anyOf":[{"type":"object"},{"type":"string","format":"project-file"}]},"encoding":{"type":"string","enum":["utf-8","utf-16","latin-1","windows-1252"],"default":"utf-8"},
+		"max_bytes":{"type":"integer","minimum":1,"maximum":4194304,"default":1048576},"columns":{"type":"array","items":{"type":"string"},"minItems":1},
+		"delimiter":{"type":"string","minLength":1,"maxLength":1,"default":","}}}`,
+		`{"type":"object","properties":{"text":{"type":"string"},"json":{},"items":{"type":"array"}},"additionalProperties":false}`)
+	f.actions["core.read"].Paging = &plan.Paging{ItemsField: "items", Identity: plan.IdentityNone}
 	f.add("core.fail", plan.EffectRead, `{"type":"object","required":["message"],"additionalProperties":false,"properties":{
 		"message":{"type":"string"},"kind":{"type":"string","enum":["internal","denied","invalid"],"default":"internal"}}}`,
 		`{"type":"object","properties":{},"additionalProperties":false}`)

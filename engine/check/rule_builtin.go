@@ -31,6 +31,8 @@ func (c *checker) builtinWith(s *step) *schema.Type {
 		return c.approve(s)
 	case runs.CoreWait:
 		return c.wait(s)
+	case runs.CoreRead:
+		return c.read(s)
 	}
 	return nil
 }

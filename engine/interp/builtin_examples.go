@@ -19,6 +19,9 @@ func builtinExamples() map[string]plan.Example {
 		"sleep":  example("ten minutes", `{"for":"10m"}`, `{}`),
 		"fail":   example("a figure that can't be", `{"message":"the total is below 0","kind":"unexpected_response"}`, `{}`),
 		"assert": example("a bound", `{"that":true,"message":"at most 100 users are invited at once"}`, `{}`),
+		"read": example("rows of an export",
+			`{"blob":{"digest":"sha256:5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03","size":52428800,"media_type":"text/csv","name":"orders.csv"},"as":"csv","answer":{"type":"object","required":["id"],"properties":{"id":{"type":"integer"}}}}`,
+			`{"items":[{"id":17}]}`),
 		"notify": example("the people on duty", `{"to":"ops","text":"3 domains end this month"}`, `{}`),
 	}
 }

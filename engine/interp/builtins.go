@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/quota"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
@@ -50,7 +51,7 @@ func Builtins() []*plan.Action {
 			"required": ["that"],
 			"additionalProperties": false
 		}`),
-		notifyAction(),
+		notifyAction(), readAction(),
 	})
 }
 
@@ -104,6 +105,36 @@ func notifyAction() *plan.Action {
 		"additionalProperties": false
 	}`)
 	action.Effect, action.DefaultTimeout = plan.EffectKeyed, notifyTimeout
+	return action
+}
+
+// readTimeout bounds one page of core.read.
+const readTimeout = 5 * time.Minute
+
+// readAction reads the store: `as` and `answer` of a step say what it gives, which the
+// checker narrows its outputs to.
+func readAction() *plan.Action {
+	action := builtin("read", "Read a large value as text, lines, JSON or typed rows: a small one as a whole, lists of any size page by page (`paginate`).", `{
+		"type": "object",
+		"properties": {
+			"blob": {"type": "object", "x-flowrun-blob": true, "description": "the large value, as a step gave it"},
+			"as": {"type": "string", "enum": ["text", "lines", "json", "json_lines", "csv"], "description": "what it is read as: text and json give one value, the others a list"},
+			"answer": {"anyOf": [{"type": "object"}, {"type": "string", "format": "project-file"}], "description": "JSON Schema of the document, of one line of json_lines, or of a row of csv, or a file with it: types the output, and a value that breaks it fails"},
+			"encoding": {"type": "string", "enum": ["utf-8", "utf-16", "latin-1", "windows-1252"], "default": "utf-8"},
+			"max_bytes": {"type": "integer", "minimum": 1, "maximum": 4194304, "default": 1048576, "description": "how much is read at a time"},
+			"columns": {"type": "array", "items": {"type": "string"}, "minItems": 1, "description": "names of the columns of csv; without them the first row has them"},
+			"delimiter": {"type": "string", "minLength": 1, "maxLength": 1, "default": ",", "description": "of the cells of csv"}
+		},
+		"required": ["blob", "as"],
+		"additionalProperties": false
+	}`)
+	action.Output = json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"},"json":{},"items":{"type":"array"}},"additionalProperties":false}`)
+	action.Paging = &plan.Paging{ItemsField: "items", Identity: plan.IdentityNone}
+	action.DefaultTimeout = readTimeout
+	action.Faults = []plan.Fault{
+		{Kind: plan.KindInvalid, Reason: quota.ReasonLimit, Doc: "it is larger than what is read at a time"},
+		{Kind: plan.KindUnexpectedResponse, Doc: "it is not what `as` and `answer` say"},
+	}
 	return action
 }
 

@@ -6,7 +6,8 @@ import "strings"
 const CorePlugin = "core"
 
 // The built-in actions (docs/language.md, rule 20). The Machine runs them itself, but
-// for CoreNotify, which leaves the engine: the driver's caller does.
+// for CoreNotify, which leaves the engine, and CoreRead, which reads the store: the
+// driver's caller does.
 const (
 	CoreLog     = "core.log"
 	CoreFail    = "core.fail"
@@ -15,6 +16,7 @@ const (
 	CoreApprove = "core.approve"
 	CoreWait    = "core.wait"
 	CoreNotify  = "core.notify"
+	CoreRead    = "core.read"
 )
 
 // IsCore reports whether an action is a built-in one.

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -23,7 +24,12 @@ func (t *Type) checkRange(p path, value float64, shown string) error {
 	return nil
 }
 
-func formatBound(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+func formatBound(f float64) string {
+	if f == math.Trunc(f) && math.Abs(f) < 1e15 {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(f, 'g', -1, 64)
+}
 
 func (t *Type) checkText(p path, s string) error {
 	if t.MinLength != nil || t.MaxLength != nil {

@@ -21,6 +21,7 @@ type binder struct {
 	steps    *stepIndex
 	workflow *plan.Workflow
 	recorded bool
+	blobs    *blobs
 }
 
 // answerKinds are the keys of which an answer has exactly one.
@@ -140,7 +141,7 @@ func staleHint() diag.Hint {
 // the answer's own problem, told when the case runs.
 func (b *binder) converted(a *answer, node *spec.Node, t *schema.Type) (json.RawMessage, bool) {
 	inner := &reader{}
-	raw, ok := converter{r: inner, code: CodeOutput, lenient: b.recorded, completes: !b.recorded}.convert(node, t)
+	raw, ok := converter{r: inner, code: CodeOutput, lenient: b.recorded, completes: !b.recorded, blobs: b.blobs}.convert(node, t)
 	switch {
 	case ok:
 	case b.recorded && len(inner.problems) > 0:

@@ -15,8 +15,8 @@ import (
 )
 
 // bind fits the cases of a suite to its workflow.
-func bind(s *suite, workflow *plan.Workflow, steps *stepIndex) ([]testCase, diag.List) {
-	b := &binder{reader: &reader{}, steps: steps, workflow: workflow, recorded: s.recorded}
+func bind(s *suite, workflow *plan.Workflow, steps *stepIndex, contents *blobs) ([]testCase, diag.List) {
+	b := &binder{reader: &reader{}, steps: steps, workflow: workflow, recorded: s.recorded, blobs: contents}
 	var cases []testCase
 	for i := range s.cases {
 		written := &s.cases[i]
@@ -28,6 +28,7 @@ func bind(s *suite, workflow *plan.Workflow, steps *stepIndex) ([]testCase, diag
 			answers: b.answersOf(s.shared.answers, written.answers),
 			events:  b.events(written.events),
 			want:    b.wanted(written),
+			blobs:   contents,
 		})
 	}
 	b.problems = onceEach(b.problems)
@@ -121,7 +122,7 @@ func (b *binder) input(f schema.Field, nodes ...*spec.Node) (json.RawMessage, bo
 			continue
 		}
 		if pair, written := node.Pair(f.Name); written {
-			raw, _ := converter{r: b.reader, code: CodeInput}.convert(pair.Value, f.Type)
+			raw, _ := converter{r: b.reader, code: CodeInput, blobs: b.blobs}.convert(pair.Value, f.Type)
 			return raw, true
 		}
 	}

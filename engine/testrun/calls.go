@@ -35,8 +35,12 @@ func (d *driver) call(op *drive.Operation) {
 		d.Answer(op, d.Now, op.Answer(runs.Answer{Failed: refusal}))
 		return
 	}
-	if c.Action == runs.CoreNotify && d.listFor(c.Step) == nil {
+	switch unanswered := d.listFor(c.Step) == nil; {
+	case c.Action == runs.CoreNotify && unanswered:
 		d.deliver(op, notified, entry)
+		return
+	case c.Action == runs.CoreRead && unanswered:
+		d.deliver(op, d.readBlob(c.Input, c.AllPages, c.PageCursor), entry)
 		return
 	}
 	a, lack := d.answerFor(c.Step, c.PageCursor)
@@ -166,7 +170,7 @@ func (d *driver) stale(a *answer) {
 // refused asks the plugin about the input, as it would be asked before a real
 // call; nil when it takes it.
 func (d *driver) refused(command journal.Command) *runs.Error {
-	if command.Call.Action == runs.CoreNotify {
+	if runs.IsCore(command.Call.Action) {
 		return nil
 	}
 	refusals, err := d.host.Validate(d.ctx, command.Call.Action, command.Call.Input)

@@ -25,6 +25,7 @@ type Mocks struct {
 
 	steps   *stepIndex
 	answers map[string]*answers
+	blobs   *blobs
 
 	mu   sync.Mutex
 	runs map[string]map[string]*answers // what each run has taken
@@ -58,7 +59,7 @@ func LoadMocks(ctx context.Context, host Host, file string, src []byte, caseName
 	if chosen == nil {
 		return nil, problems
 	}
-	b := &binder{reader: &reader{}, steps: steps, workflow: workflow, recorded: suite.recorded}
+	b := &binder{reader: &reader{}, steps: steps, workflow: workflow, recorded: suite.recorded, blobs: newBlobs(host, file)}
 	bound := b.answersOf(suite.shared.answers, chosen.answers)
 	problems = append(problems, onceEach(b.problems)...)
 	for _, key := range sortedKeys(bound) {
@@ -74,7 +75,7 @@ func LoadMocks(ctx context.Context, host Host, file string, src []byte, caseName
 	sum := sha256.Sum256(append([]byte(chosen.name+"\x00"), src...))
 	return &Mocks{
 		File: file, Case: chosen.name, Workflow: workflow.Name, Digest: hex.EncodeToString(sum[:]),
-		steps: steps, answers: bound, runs: map[string]map[string]*answers{},
+		steps: steps, answers: bound, blobs: b.blobs, runs: map[string]map[string]*answers{},
 	}, problems
 }
 
@@ -187,3 +188,10 @@ func takeFrom(lists map[string]*answers, step, cursor string) *answer {
 
 // Steps lists the paths that are answered, in order.
 func (m *Mocks) Steps() []string { return sortedKeys(m.answers) }
+
+// Blob returns the content of a large value that an answer gives; false for a digest that
+// none does.
+func (m *Mocks) Blob(digest string) (text string, ok bool) {
+	text, ok = m.blobs.contents[digest]
+	return text, ok
+}

@@ -107,4 +107,5 @@ type testCase struct {
 	answers map[string]*answers
 	events  []event
 	want    wanted
+	blobs   *blobs // of the whole file
 }

@@ -89,6 +89,8 @@ func TestRunsThatAnswersCannotTellAgainAreNotRecorded(t *testing.T) {
 // hand is a Host for a plan that is made by hand.
 type hand struct{ Host }
 
+func (hand) File(string) ([]byte, error) { return nil, errors.New("there is no file") }
+
 func (hand) Validate(context.Context, string, json.RawMessage) ([]Refusal, error) { return nil, nil }
 
 // TestARecordingTellsTheRunAgain drives a case, records its journal and binds the
@@ -113,7 +115,7 @@ func TestARecordingTellsTheRunAgain(t *testing.T) {
 		if len(problems) > 0 {
 			t.Fatalf("%v\n%s", problems, file)
 		}
-		cases, problems := bind(suite, workflow, steps)
+		cases, problems := bind(suite, workflow, steps, newBlobs(hand{}, "t.test.yaml"))
 		if len(problems) > 0 {
 			t.Fatalf("%v\n%s", problems, file)
 		}
@@ -189,7 +191,7 @@ func FuzzTestFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src string) {
 		suite, problems := readSuite("x.test.yaml", []byte(src))
 		if suite != nil {
-			_, found := bind(suite, workflow, steps)
+			_, found := bind(suite, workflow, steps, newBlobs(hand{}, "t.test.yaml"))
 			problems = append(problems, found...)
 		}
 		for _, p := range problems {

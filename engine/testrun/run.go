@@ -26,6 +26,9 @@ type Host interface {
 	// Validate asks the action's plugin about the input of a call, in which
 	// secrets stand as references. An error means that it can't be asked.
 	Validate(ctx context.Context, action string, input json.RawMessage) ([]Refusal, error)
+	// File reads a file that stands for a large value, by its name as seen from where
+	// names of test files are.
+	File(name string) ([]byte, error)
 	// Now is the real clock, for how long cases took.
 	Now() time.Time
 }
@@ -69,7 +72,7 @@ func (f *FileResult) cases(ctx context.Context, host Host, suite *suite, workflo
 		f.Problems.Errorf(suite.workflow.Pos, CodeWorkflow, "%v", err)
 		return
 	}
-	cases, problems := bind(suite, workflow, steps)
+	cases, problems := bind(suite, workflow, steps, newBlobs(host, f.File))
 	if suite.recorded && problems.HasErrors() && !f.Problems.HasErrors() {
 		f.outdated(suite, problems)
 		return

@@ -3,6 +3,7 @@ package testrun_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,6 +44,9 @@ func newProject() *project {
 	fetch := add("fetch", plan.EffectRead, `{"type":"object","properties":{"q":{"type":"string"}}}`, `{"type":"object","required":["status","rows","body"],"properties":{
 		"status":{"type":"integer","default":200},"rows":{"type":"array","items":{"type":"integer"}},"body":{"type":"object","required":["n","kind"],"properties":{"n":{"type":"integer"},"kind":{"type":"string","default":"new"}}},
 		"cursor":{"type":["string","null"]}}}`)
+	const file = `{"type":"object","x-flowrun-blob":true}`
+	add("download", plan.EffectRead, `{"type":"object","properties":{"url":{"type":"string"}}}`, `{"type":"object","required":["body"],"properties":{"body":`+file+`,"status":{"type":"integer","default":200}}}`)
+	add("upload", plan.EffectIdempotent, `{"type":"object","required":["body"],"properties":{"body":`+file+`}}`, `{"type":"object"}`)
 	fetch.Paging = &plan.Paging{CursorField: "after", ItemsField: "rows", NextField: "cursor"}
 	list.Paging = &plan.Paging{CursorField: "cursor", ItemsField: "rows", NextField: "next"}
 	return p
@@ -87,6 +91,15 @@ func (p *project) Workflow(ctx context.Context, file string) (*plan.Workflow, di
 		workflow.File = file
 	}
 	return workflow, append(problems, found...), nil
+}
+
+// File has the files of a test's large values.
+func (p *project) File(name string) ([]byte, error) {
+	text, ok := p.files[name]
+	if !ok {
+		return nil, errors.New("there is no such file")
+	}
+	return []byte(text), nil
 }
 
 // Validate refuses the number 13.

@@ -74,6 +74,9 @@ func sample(t *schema.Type, depth int) any {
 		}
 		return []any{sample(t.Element(), depth+1)}
 	case schema.Object:
+		if t.Blob {
+			return map[string]any{"text": "text"}
+		}
 		fields := map[string]any{}
 		for _, f := range t.Fields {
 			if f.Required || !slices.ContainsFunc(t.Fields, func(f schema.Field) bool { return f.Required }) {

@@ -70,9 +70,10 @@ func (i *stepInfo) setAction(action *plan.Action) error {
 }
 
 // mocked reports whether a test answers the step: a plugin, a sub-workflow or the
-// one who is notified would. The Machine runs the other built-in actions itself.
+// one who is notified would. The Machine runs the other built-in actions itself, and
+// core.read is done on the content that the test gives, where it has no answer.
 func (i *stepInfo) mocked() bool {
-	return i.step.Kind == plan.StepAction && (!runs.IsCore(i.step.Uses) || i.step.Uses == runs.CoreNotify)
+	return i.step.Kind == plan.StepAction && (!runs.IsCore(i.step.Uses) || i.step.Uses == runs.CoreNotify || i.step.Uses == runs.CoreRead)
 }
 
 // paths lists the steps that a test answers.

@@ -21,6 +21,7 @@ type converter struct {
 	code      string
 	lenient   bool
 	completes bool
+	blobs     *blobs
 }
 
 // convert returns the node as JSON of the type; false when it does not fit.
@@ -61,6 +62,9 @@ func (c converter) value(node *spec.Node, t *schema.Type) json.RawMessage {
 	}
 	switch node.Kind {
 	case spec.Mapping:
+		if object := t.Shaped(schema.Object); object.Blob {
+			return c.blob(node)
+		}
 		return c.object(node, t.Shaped(schema.Object))
 	case spec.Sequence:
 		return c.list(node, t.Shaped(schema.List))

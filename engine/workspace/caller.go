@@ -13,8 +13,11 @@ import (
 // Call sends a call through the plugin host: it resolves the connection and makes
 // one attempt.
 func (p *Workspace) Call(ctx context.Context, request runs.Request, sink runs.Sink) runs.Answer {
-	if request.Action == runs.CoreNotify {
+	switch request.Action {
+	case runs.CoreNotify:
 		return p.notify(ctx, request, sink)
+	case runs.CoreRead:
+		return p.read(ctx, request)
 	}
 	connection, err := p.resolve(&request)
 	if err != nil {

@@ -130,7 +130,7 @@ func (c mockedCaller) Call(ctx context.Context, request runs.Request, sink runs.
 
 // refused asks the plugin about the input, as it would be asked before a real call.
 func (c mockedCaller) refused(ctx context.Context, request runs.Request) *runs.Error {
-	if request.Action == runs.CoreNotify {
+	if runs.IsCore(request.Action) {
 		return nil
 	}
 	refusals, err := (&testHost{project: c.project}).Validate(ctx, request.Action, request.Input)

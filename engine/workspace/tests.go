@@ -50,6 +50,9 @@ type TestOptions struct {
 	// Read returns the bytes of a workflow's file, by the name that follows from
 	// that of the test file.
 	Read func(name string) ([]byte, error)
+	// File returns the bytes of a file that stands for a large value, by the name that
+	// follows from that of the test file. nil = Read does.
+	File func(name string) ([]byte, error)
 	// Case selects cases by name; nil = all.
 	Case func(name string) bool
 	// Dir is the folder that names start from; "" = the configuration's.
@@ -169,6 +172,14 @@ func (h *testHost) Workflow(ctx context.Context, file string) (*plan.Workflow, d
 		return nil, problems, nil
 	}
 	return checked.Workflow, problems, nil
+}
+
+// File reads a file that stands for a large value.
+func (h *testHost) File(name string) ([]byte, error) {
+	if h.options.File != nil {
+		return h.options.File(name)
+	}
+	return h.options.Read(name)
 }
 
 // Validate asks the plugin about the input of a call. Sub-workflows and built-in

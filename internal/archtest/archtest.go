@@ -99,7 +99,7 @@ func ProductRules() Rules { //nolint:funlen // a table
 			"proto":        {"sdk/proto/**"},
 
 			"engine":               parts(),
-			"engine/check":         {"engine/duration", "engine/spec", "engine/eval", "engine/schema", "engine/schedule/cron", "engine/plan", "engine/runs", "engine/diag"},
+			"engine/check":         {"engine/content", "engine/duration", "engine/spec", "engine/eval", "engine/schema", "engine/schedule/cron", "engine/plan", "engine/runs", "engine/diag"},
 			"engine/spec":          {"engine/diag", "engine/plan", "engine/runs"},
 			"engine/eval":          {"engine/duration", "engine/schema", "engine/diag"},
 			"engine/format":        {"engine/spec", "engine/eval", "engine/diag"},
@@ -114,7 +114,7 @@ func ProductRules() Rules { //nolint:funlen // a table
 			"engine/temporal":      {"engine/interp", "engine/journal", "engine/plan"},
 			"engine/drive":         {"engine/interp", "engine/journal", "engine/plan", "engine/runs"},
 			"engine/enginetest":    {"engine/drive", "engine/interp", "engine/journal", "engine/plan", "engine/runs", "engine/spec", "engine/check"},
-			"engine/testrun":       {"engine/drive", "engine/duration", "engine/spec", "engine/plan", "engine/runs", "engine/interp", "engine/eval", "engine/schema", "engine/journal", "engine/diag"},
+			"engine/testrun":       {"engine/content", "engine/drive", "engine/duration", "engine/spec", "engine/plan", "engine/runs", "engine/interp", "engine/eval", "engine/schema", "engine/journal", "engine/diag"},
 			"engine/store":         {"engine/journal", "engine/quota", "engine/runs"},
 			"engine/storetest":     {"engine/journal", "engine/plan", "engine/quota", "engine/runs", "engine/store", "engine/memstore"},
 			"engine/memstore":      {"engine/journal", "engine/quota", "engine/runs", "engine/store"},
@@ -130,6 +130,8 @@ func ProductRules() Rules { //nolint:funlen // a table
 			"engine/telemetry":     {"engine/plan", "engine/runs", "engine/vitals"},
 			"engine/plan":          {},
 			"engine/quota":         {},
+			"engine/content":       {"engine/diag", "engine/plan", "engine/quota", "engine/runs", "engine/schema", "engine/content/rows", "sdk/proto/document"},
+			"engine/content/rows":  {},
 			"engine/runs":          {"engine/plan", "engine/diag"},
 			"engine/fault":         {"engine/diag"},
 			"engine/diag":          {"sdk/near"},
@@ -156,7 +158,7 @@ func ProductRules() Rules { //nolint:funlen // a table
 func roomRules() map[string][]string {
 	return map[string][]string{
 		"engine/workspace": {
-			"engine/check", "engine/diag", "engine/editor", "engine/eval", "engine/fault", "engine/format", "engine/interp", "engine/journal", "engine/notify",
+			"engine/check", "engine/content", "engine/diag", "engine/editor", "engine/eval", "engine/fault", "engine/format", "engine/interp", "engine/journal", "engine/notify",
 			"engine/plan", "engine/runs", "engine/pluginhost", "engine/project", "engine/ratelimit", "engine/schema", "engine/secret", "engine/services", "engine/spec",
 			"engine/store", "engine/strictmode", "engine/testrun", "engine/install", "engine/lockfile", "engine/plugintree", "engine/quota",
 		},

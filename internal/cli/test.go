@@ -117,7 +117,7 @@ func (a *app) runTests(ctx context.Context, project *workspace.Workspace, names 
 		sources[shown] = source
 		files = append(files, workspace.TestFile{Name: shown, Source: source})
 	}
-	options := workspace.TestOptions{Read: func(name string) ([]byte, error) { return a.readWorkflow(filepath.FromSlash(name)) }}
+	options := workspace.TestOptions{Read: func(name string) ([]byte, error) { return a.readWorkflow(filepath.FromSlash(name)) }, File: a.readTestFile}
 	if only != "" {
 		options.Case = func(name string) bool { return strings.Contains(name, only) }
 	}
@@ -129,6 +129,14 @@ func (a *app) readTest(file string) ([]byte, error) {
 	return a.readWhole(file, "test", workspace.MaxTestFile, func(err error) error {
 		return usageError(fmt.Errorf("the test %s can't be read: %w", safePath(file), withoutPath(err)), "")
 	})
+}
+
+// maxTestContent bounds a file that stands for a large value in a test, in bytes.
+const maxTestContent = 64 << 20
+
+// readTestFile reads a file that stands for a large value in a test.
+func (a *app) readTestFile(name string) ([]byte, error) {
+	return a.readWhole(filepath.FromSlash(name), "test", maxTestContent, withoutPath)
 }
 
 func (a *app) writeJUnit(file string, results []workspace.TestResult) error {

@@ -120,7 +120,7 @@ var testContent = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompi
 // workflow, without running a case.
 func (a *app) checkTest(ctx context.Context, project *workspace.Workspace, name string, source []byte) diag.List {
 	options := workspace.TestOptions{
-		Read: func(name string) ([]byte, error) { return a.readWorkflow(filepath.FromSlash(name)) },
+		Read: func(name string) ([]byte, error) { return a.readWorkflow(filepath.FromSlash(name)) }, File: a.readTestFile,
 		Case: func(string) bool { return false },
 	}
 	return project.Test(ctx, []workspace.TestFile{{Name: name, Source: source}}, options)[0].Problems

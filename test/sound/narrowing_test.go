@@ -3,6 +3,7 @@ package sound
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -119,6 +120,8 @@ func (h testHost) Workflow(context.Context, string) (*plan.Workflow, diag.List, 
 }
 
 func (testHost) Now() time.Time { return at }
+
+func (testHost) File(string) ([]byte, error) { return nil, errors.New("there is no file") }
 
 func (testHost) Validate(context.Context, string, json.RawMessage) ([]testrun.Refusal, error) {
 	return nil, nil
