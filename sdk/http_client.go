@@ -59,7 +59,8 @@ type Request struct {
 	JSON        any        // body, encoded; nil = none
 	Form        url.Values // body as a form (application/x-www-form-urlencoded), when JSON is nil
 	Body        []byte     // body as it is, when JSON and Form are nil
-	ContentType string     // of Body
+	Upload      *Upload    // body that is read while it is sent, when there is no other
+	ContentType string     // of Body and Upload
 
 	// KeyHeader is the header that carries the idempotency key of a keyed action, for
 	// services that want it elsewhere; "" = Idempotency-Key.
@@ -71,6 +72,10 @@ type Request struct {
 	Close    bool                  // use a network connection of its own, closed after
 	Stay     bool                  // follow no redirect: the answer is the redirect itself
 	Exact    bool                  // keep a byte order mark at the beginning of the answer's body
+	// Take is given the body of a success as it comes, as it was sent (no compression is
+	// asked for, and none undone); Response.Body is nil then. What fails to arrive is
+	// unavailable. nil = the body is read, at most MaxBody.
+	Take func(head *Response, body io.Reader) error
 
 	ofToken bool // a request for a token: nothing of the call itself
 }
@@ -191,6 +196,13 @@ func (h *HTTPClient) Do(request *Request) (*Response, error) {
 	if err != nil {
 		return nil, h.networkError(outgoing, err, sent.Load())
 	}
+	if taken(incoming, request) {
+		response, err := h.take(incoming, request)
+		if err == nil {
+			response.addMeta(h.core, h.core.now().Sub(started))
+		}
+		return response, err
+	}
 	response, err := h.read(incoming, request)
 	if err != nil {
 		return nil, err
@@ -251,7 +263,7 @@ func (h *HTTPClient) outgoing(ctx context.Context, request *Request, target *url
 	method := request.Method
 	if method == "" {
 		method = http.MethodGet
-		if body != nil {
+		if body != nil || request.Upload != nil {
 			method = http.MethodPost
 		}
 	}
@@ -268,6 +280,9 @@ func (h *HTTPClient) outgoing(ctx context.Context, request *Request, target *url
 	if err := h.confine(outgoing, request, body); err != nil {
 		return nil, err
 	}
+	if request.Upload != nil && body == nil {
+		return outgoing, uploading(outgoing, request.Upload)
+	}
 	return outgoing, nil
 }
 
@@ -275,6 +290,10 @@ func (h *HTTPClient) setHeaders(outgoing *http.Request, request *Request, conten
 	header := outgoing.Header
 	header.Set("Accept", "application/json")
 	header.Set("User-Agent", h.userAgent())
+	if request.Take != nil {
+		header.Set("Accept", "*/*")
+		header.Set("Accept-Encoding", "identity") // a part of what is compressed is no part
+	}
 	for _, more := range []http.Header{h.header, request.Header} {
 		for name, values := range more {
 			header[http.CanonicalHeaderKey(name)] = values
