@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -28,7 +29,7 @@ const progressEach = 16 << 20
 // where an attempt before was cut off: it asks for the rest (Range) as long as the service
 // says that the thing is the same (If-Range with a strong ETag, or a Last-Modified), else
 // for all of it. The size is held against what the service says, the content against its
-// Repr-Digest. do sends the request, as HTTPClient.Do does. What options leaves out, name
+// Repr-Digest. The answer of what is no GET begins anew each time. do sends the request, as HTTPClient.Do does. What options leaves out, name
 // and media type, is that of the answer. Errors are those of do, of the host, or about the
 // answer; after one of them the next attempt of the call goes on.
 func (c *Call[C]) Download(request *Request, options BlobOptions, do func(*Request) (*Response, error)) (Blob, *Response, error) {
@@ -38,6 +39,9 @@ func (c *Call[C]) Download(request *Request, options BlobOptions, do func(*Reque
 	}
 	d := &download{core: c.core, w: w, options: options, expected: -1}
 	d.remember()
+	if _, done := w.Finished(); !done && !isRead(cmp.Or(request.Method, http.MethodGet)) {
+		w.Restart()
+	}
 	if blob, done := w.Finished(); done {
 		if want := reprDigest(d.note.Header); d.note.Status != 0 && (want == "" || want == blob.Digest) {
 			d.name(d.known())

@@ -20,6 +20,7 @@ type output struct {
 	Repeated  map[string][]string `json:"repeated"`
 	Body      sdk.Value           `json:"body"`
 	ErrorBody sdk.Value           `json:"error_body"`
+	Blob      *sdk.Blob           `json:"blob,omitempty"`
 	URL       string              `json:"url"`
 }
 
@@ -36,6 +37,7 @@ const (
 	kindText  = "text"
 	kindCSV   = "csv"
 	kindBytes = "bytes"
+	kindBlob  = "blob"
 	kindNone  = "none"
 	kindAuto  = "auto"
 )
@@ -51,7 +53,7 @@ func (how reading) bounds(request *sdk.Request, connection map[string]string) {
 		own = own || strings.EqualFold(name, "Accept")
 	}
 	usual := map[string]string{
-		kindAuto: "application/json, */*;q=0.5", kindCSV: "text/csv, */*;q=0.5", kindText: "*/*", kindBytes: "*/*", kindNone: "*/*",
+		kindAuto: "application/json, */*;q=0.5", kindCSV: "text/csv, */*;q=0.5", kindText: "*/*", kindBytes: "*/*", kindBlob: "*/*", kindNone: "*/*",
 	}[how.As]
 	if !own && usual != "" {
 		request.Header.Set("Accept", usual)

@@ -24,7 +24,7 @@ func (b body) forms() []string {
 		name string
 		set  bool
 	}{
-		{"json", !sdk.IsNull(b.JSON)}, {"form", b.Form != nil}, {"multipart", b.Multipart != nil}, {"text", b.Text != nil}, {"base64", b.Base64 != nil},
+		{"json", !sdk.IsNull(b.JSON)}, {"form", b.Form != nil}, {"multipart", b.Multipart != nil}, {"text", b.Text != nil}, {"base64", b.Base64 != nil}, {"blob", b.Blob != nil},
 	} {
 		if form.set {
 			given = append(given, form.name)
@@ -45,8 +45,6 @@ func (b body) payload(hidden secrets, lists string) (content []byte, contentType
 			values.Set(name, value)
 		}
 		return []byte(values.Encode()), "application/x-www-form-urlencoded", nil
-	case b.Multipart != nil:
-		return multipartBody(b.Multipart)
 	case b.Text != nil:
 		return []byte(*b.Text), or(b.ContentType, "text/plain; charset=utf-8"), nil
 	case b.Base64 != nil:
@@ -131,20 +129,24 @@ func unescapePointer(token string) string {
 	return strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
 }
 
-// multipartBody writes multipart/form-data. The boundary is made of the content, so that
-// the same parts are the same bytes on every attempt.
-func multipartBody(parts []part) (content []byte, contentType string, err error) {
+// multipartBody writes multipart/form-data, without the large values in it, which stand at
+// splits. The boundary is made of the content, so that the same parts are the same bytes on
+// every attempt.
+func multipartBody(parts []part) (content []byte, splits []split, contentType string, err error) {
 	contents, sum := make([][]byte, len(parts)), sha256.New()
 	for i, p := range parts {
 		if contents[i], err = p.content(); err != nil {
-			return nil, "", sdk.Invalid(sdk.Pointer("multipart", i), "%s", err.Error())
+			return nil, nil, "", sdk.Invalid(sdk.Pointer("multipart", i), "%s", err.Error())
 		}
 		fmt.Fprintf(sum, "%d %d %s", len(p.Name), len(contents[i]), contents[i])
+		if p.Blob != nil {
+			fmt.Fprintf(sum, "%d %s", p.Blob.Size, p.Blob.Digest)
+		}
 	}
 	var out bytes.Buffer
 	w := multipart.NewWriter(&out)
 	if err := w.SetBoundary("flowrun-" + hex.EncodeToString(sum.Sum(nil))[:48]); err != nil {
-		return nil, "", fmt.Errorf("write a multipart body: %w", err)
+		return nil, nil, "", fmt.Errorf("write a multipart body: %w", err)
 	}
 	for i, p := range parts {
 		header, err := w.CreatePart(p.header())
@@ -152,26 +154,31 @@ func multipartBody(parts []part) (content []byte, contentType string, err error)
 			_, err = header.Write(contents[i])
 		}
 		if err != nil {
-			return nil, "", fmt.Errorf("write part %d of a multipart body: %w", i, err)
+			return nil, nil, "", fmt.Errorf("write part %d of a multipart body: %w", i, err)
+		}
+		if p.Blob != nil {
+			splits = append(splits, split{at: out.Len(), blob: *p.Blob})
 		}
 	}
 	if err := w.Close(); err != nil {
-		return nil, "", fmt.Errorf("write a multipart body: %w", err)
+		return nil, nil, "", fmt.Errorf("write a multipart body: %w", err)
 	}
-	return out.Bytes(), w.FormDataContentType(), nil
+	return out.Bytes(), splits, w.FormDataContentType(), nil
 }
 
 // content is the part's value; its error says what is wrong with the part.
 func (p part) content() ([]byte, error) {
 	given := 0
-	for _, set := range []bool{p.Text != nil, !sdk.IsNull(p.JSON), p.Base64 != nil} {
+	for _, set := range []bool{p.Text != nil, !sdk.IsNull(p.JSON), p.Base64 != nil, p.Blob != nil} {
 		if set {
 			given++
 		}
 	}
 	switch {
 	case given != 1:
-		return nil, fmt.Errorf("must have exactly one of text, json and base64")
+		return nil, fmt.Errorf("must have exactly one of text, json, base64 and blob")
+	case p.Blob != nil:
+		return nil, nil
 	case p.Text != nil:
 		return []byte(*p.Text), nil
 	case p.Base64 == nil:
@@ -189,8 +196,12 @@ func (p part) content() ([]byte, error) {
 func (p part) header() textproto.MIMEHeader {
 	escape := strings.NewReplacer("\r", "%0D", "\n", "%0A", `"`, "%22").Replace
 	disposition := `form-data; name="` + escape(p.Name) + `"`
-	if p.Filename != "" {
-		disposition += `; filename="` + escape(p.Filename) + `"`
+	filename := p.Filename
+	if filename == "" && p.Blob != nil {
+		filename = or(p.Blob.Name, "file")
+	}
+	if filename != "" {
+		disposition += `; filename="` + escape(filename) + `"`
 	}
 	header := textproto.MIMEHeader{"Content-Disposition": {disposition}}
 	contentType := p.ContentType
@@ -198,7 +209,9 @@ func (p part) header() textproto.MIMEHeader {
 	case contentType != "":
 	case !sdk.IsNull(p.JSON):
 		contentType = "application/json"
-	case p.Filename != "":
+	case p.Blob != nil && p.Blob.MediaType != "":
+		contentType = p.Blob.MediaType
+	case filename != "":
 		contentType = "application/octet-stream"
 	}
 	if contentType != "" {

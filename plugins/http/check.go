@@ -28,7 +28,7 @@ func (p *plugin) checkGet(in getInput, unknown []string) []sdk.Problem {
 	c.reading(in.reading)
 	if in.Pages != nil && c.knows("/pages") {
 		c.problems = append(c.problems, in.Pages.problems()...)
-		if c.knows("/as") && slices.Contains([]string{kindText, kindBytes, kindNone}, in.As) {
+		if c.knows("/as") && slices.Contains([]string{kindText, kindBytes, kindNone, kindBlob}, in.As) {
 			c.say("/as", "must be json or csv beside pages: a list is due")
 		}
 		if in.As == kindCSV && (in.Pages.Items != "" || in.Pages.Next != nil || in.Pages.Total != nil || in.Pages.More != nil) {
@@ -162,6 +162,9 @@ func (c *checker) reading(how reading) {
 		case how.CSV.Comment != "" && how.CSV.Comment == or(how.CSV.Separator, ","):
 			c.say("/csv/comment", "must be another sign than the separator")
 		}
+	}
+	if how.Digest != "" && as && c.knows("/digest") && how.As != kindBlob {
+		c.say("/digest", "belongs to `as: blob`")
 	}
 	if how.Answer == nil || !c.knows("/answer") {
 		return

@@ -32,6 +32,7 @@ type reading struct {
 	Answer  sdk.Value `json:"answer"`
 	CSV     *csvForm  `json:"csv"`
 	MaxBody int64     `json:"max_body"`
+	Digest  string    `json:"digest"`
 
 	shape shape // Answer, read
 }
@@ -50,6 +51,7 @@ type body struct {
 	Multipart   []part               `json:"multipart"`
 	Text        *string              `json:"text"`
 	Base64      *string              `json:"base64"`
+	Blob        *sdk.Blob            `json:"blob"`
 	ContentType string               `json:"content_type"`
 }
 
@@ -59,6 +61,7 @@ type part struct {
 	Text        *string   `json:"text"`
 	JSON        sdk.Value `json:"json"`
 	Base64      *string   `json:"base64"`
+	Blob        *sdk.Blob `json:"blob"`
 	Filename    string    `json:"filename"`
 	ContentType string    `json:"content_type"`
 }

@@ -27,7 +27,7 @@ func (p *plugin) narrowGet(in getInput, unknown []string) sdk.Value {
 }
 
 func narrowHead(headInput, []string) sdk.Value {
-	return sdk.Value(outputOf(`{"type": "null", "default": null}`, "", ""))
+	return sdk.Value(outputOf(`{"type": "null", "default": null}`, noBlob, "", ""))
 }
 
 func (p *plugin) narrowWrite(in writeInput, unknown []string) sdk.Value {
@@ -57,7 +57,7 @@ func (n narrowed) schema() sdk.Value {
 	if n.pages != nil {
 		items = n.items()
 	}
-	return sdk.Value(outputOf(n.body(), items, definitions))
+	return sdk.Value(outputOf(n.body(), n.blob(), items, definitions))
 }
 
 // typed reports whether the body's type is that of `answer`.
@@ -68,13 +68,24 @@ func (n narrowed) typed() bool {
 	return n.As == kindAuto || n.As == kindJSON || n.As == kindCSV
 }
 
+// blob is the large value.
+func (n narrowed) blob() string {
+	switch {
+	case !n.as || n.As == kindBlob && n.nullable:
+		return anyBlob
+	case n.As == kindBlob:
+		return isBlob
+	}
+	return noBlob
+}
+
 func (n narrowed) body() string {
 	if !n.as {
 		return anyBody
 	}
 	var known string
 	switch n.As {
-	case kindNone:
+	case kindNone, kindBlob:
 		return `{"type": "null", "default": null}`
 	case kindText, kindBytes:
 		known = `{"type": "string"}`

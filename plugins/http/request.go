@@ -148,6 +148,10 @@ func (p *plugin) get(c *sdk.Call[Config], in getInput) (pagedOutput, error) {
 		}
 		in.keepSecrets(request)
 	}
+	if in.As == kindBlob {
+		out, err := in.receive(c, request)
+		return pagedOutput{output: out}, err
+	}
 	response, err := send(c, request, told{in.As, in.Answer, in.Pages})
 	if err != nil {
 		if in.Pages != nil && (in.Pages.By == byCursor || in.Pages.By == byLink) {
@@ -275,8 +279,11 @@ func (p *plugin) send(c *sdk.Call[Config], in writeInput, method, keyHeader stri
 	}
 	request.Method, request.KeyHeader = method, keyHeader
 	in.bounds(request, c.Config.Headers)
-	if request.Body, request.ContentType, err = in.payload(in.Secrets, in.Lists); err != nil {
+	if err := in.put(c, request); err != nil {
 		return output{}, err
+	}
+	if in.As == kindBlob {
+		return in.receive(c, request)
 	}
 	response, err := send(c, request, told{As: in.As, Answer: in.Answer})
 	if err != nil {

@@ -35,14 +35,15 @@ func secretFields(places ...string) string {
 
 // answerFields say how an answer is read.
 const answerFields = `
-"as": {"type": "string", "enum": ["auto", "json", "text", "csv", "bytes", "none"], "default": "auto", "description": "How the body is read. auto: JSON where the answer says so or answer is given, else text, else bytes (base64). none: it is not kept."},
+"as": {"type": "string", "enum": ["auto", "json", "text", "csv", "bytes", "blob", "none"], "default": "auto", "description": "How the body is read. auto: JSON where the answer says so or answer is given, else text, else bytes (base64). blob: a large value of any size, in the output blob. none: it is not kept."},
+"digest": {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$", "description": "What the content must be, with as: blob; another one fails."},
 "answer": {"anyOf": [{"type": "object"}, {"type": "string", "format": "project-file"}], "description": "JSON Schema of the body, or of a row of a CSV, or a file with it: types the output, and an answer that breaks it fails."},
 "csv": {"type": "object", "additionalProperties": false, "properties": {
   "separator": {"type": "string", "minLength": 1, "maxLength": 1, "description": "Between two cells; , where it is not given."},
   "columns": {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1, "description": "Names of the columns, for a CSV whose first line is no header."},
   "comment": {"type": "string", "minLength": 1, "maxLength": 1, "description": "Lines that begin with it are left out."}
 }, "description": "How a CSV is written."},
-"max_body": {"type": "integer", "minimum": 1, "maximum": 67108864, "default": 8388608, "description": "Most bytes of the body; a larger one fails."},
+"max_body": {"type": "integer", "minimum": 1, "maximum": 67108864, "default": 8388608, "description": "Most bytes of the body; a larger one fails. A large value (as: blob) has no bound here."},
 "redirects": {"type": "boolean", "default": true, "description": "Follow redirects of reads, to hosts that the connection allows. Without it the answer is the redirect itself: name its status in expect."}`
 
 // pageFields are those of an action that reads lists.
@@ -70,12 +71,14 @@ const bodyFields = `
   "text": {"type": "string", "description": "Its value."},
   "json": {"description": "Its value as JSON."},
   "base64": {"type": "string", "description": "Its value as bytes, in base64."},
+  "blob": {"type": "object", "x-flowrun-blob": true, "description": "Its value as a large value; its name and media type are those of the part where it has none of its own."},
   "filename": {"type": "string", "minLength": 1, "description": "Name of the file that it is."},
   "content_type": {"type": "string", "minLength": 1, "description": "Media type of the part."}
-}}, "description": "Body in parts, multipart/form-data. A part has text, json or base64."},
+}}, "description": "Body in parts, multipart/form-data. A part has text, json, base64 or blob."},
 "text": {"type": "string", "description": "Body as text, UTF-8."},
 "base64": {"type": "string", "description": "Body as bytes, in base64."},
-"content_type": {"type": "string", "minLength": 1, "description": "Media type of text, base64 and json: text/plain; charset=utf-8, application/octet-stream and application/json where it is not given."}`
+"blob": {"type": "object", "x-flowrun-blob": true, "description": "Body as a large value that another step gave; it is sent part by part."},
+"content_type": {"type": "string", "minLength": 1, "description": "Media type of text, base64, json and blob: text/plain; charset=utf-8, application/octet-stream, application/json and the large value's own where it is not given."}`
 
 const keyFields = `
 "key_header": {"type": "string", "minLength": 1, "description": "Header that carries the idempotency key, where it is another than the connection's key_header."}`
@@ -113,32 +116,38 @@ func writeAnswerFields() string {
 const (
 	outputHead = `"status": {"type": "integer", "default": 200, "description": "Status of the answer."},
 "ok": {"type": "boolean", "default": true, "description": "Whether it is within 200 and 299."},
-"kind": {"type": "string", "enum": ["json", "text", "csv", "bytes", "none"], "default": "json", "description": "How body was read."},
+"kind": {"type": "string", "enum": ["json", "text", "csv", "bytes", "blob", "none"], "default": "json", "description": "How body was read."},
 "headers": {"type": "object", "additionalProperties": {"type": "string"}, "default": {}, "description": "Headers of the answer, names in lower case; one that came several times is joined by commas. Cookies are left out."},
 "repeated": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}, "default": {}, "description": "The values of headers that came several times, one by one."},
 "error_body": {"default": null, "description": "Body of an answer that is expected and not ok, as JSON or text; else null."},
 "url": {"type": "string", "default": "", "description": "Where the answer came from, after redirects; values that may be secret are masked."}`
+	anyBlob  = `{"default": null, "anyOf": [{"type": "object", "x-flowrun-blob": true}, {"type": "null"}], "description": "Body of the answer as a large value, with as: blob; else null."}`
+	isBlob   = `{"type": "object", "x-flowrun-blob": true, "description": "Body of the answer, a large value."}`
+	noBlob   = `{"type": "null", "default": null, "description": "Body of the answer as a large value, with as: blob alone."}`
 	anyBody  = `{"default": null, "description": "Body of the answer, as it was asked for; null where it is empty or the answer is not ok."}`
 	required = `"required": ["status", "ok", "kind", "headers", "repeated", "body", "error_body", "url"`
 	cursorOf = `"next_cursor": {"type": ["string", "null"], "description": "Cursor of the next page, null for the last; with pages alone."}`
 	anyItems = `{"type": "array", "description": "Items of the page, with pages alone."}`
 )
 
-func outputSchema() sdk.Value { return sdk.Value(outputOf(anyBody, "", "")) }
+func outputSchema() sdk.Value { return sdk.Value(outputOf(anyBody, anyBlob, "", "")) }
 
 func pagedOutputSchema() sdk.Value {
-	return sdk.Value(`{"type": "object", "properties": {` + outputHead + `, "body": ` + anyBody + `, "items": ` + anyItems + `, ` + cursorOf + `}, ` + required + `]}`)
+	return sdk.Value(`{"type": "object", "properties": {` + outputHead + `, "body": ` + anyBody + `, "blob": ` + anyBlob + `, "items": ` + anyItems + `, ` + cursorOf + `}, ` + required + `]}`)
 }
 
-// outputOf is the schema of an output with a known body, with items where they are
-// given, and with definitions.
-func outputOf(body, items, definitions string) string {
+// outputOf is the schema of an output with a known body and large value, with items where
+// they are given, and with definitions.
+func outputOf(body, blob, items, definitions string) string {
 	paged, needed := "", ""
 	if items != "" {
 		paged, needed = `, "items": `+items+`, `+cursorOf, `, "items", "next_cursor"`
 	}
+	if blob == isBlob {
+		needed += `, "blob"`
+	}
 	if definitions != "" {
 		definitions = `, "$defs": ` + definitions
 	}
-	return `{"type": "object", "properties": {` + outputHead + `, "body": ` + body + paged + `}, ` + required + needed + `]` + definitions + `}`
+	return `{"type": "object", "properties": {` + outputHead + `, "body": ` + body + `, "blob": ` + blob + paged + `}, ` + required + needed + `]` + definitions + `}`
 }

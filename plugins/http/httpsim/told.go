@@ -40,7 +40,7 @@ func (t told) answer(w http.ResponseWriter, r *http.Request) {
 	case "bytes":
 		w.Header().Set("Content-Type", "application/octet-stream")
 		_, _ = w.Write([]byte("simulated\x00bytes")) // a client that went away reads no answer
-	case "csv":
+	case "csv", "blob":
 		t.table(w, r)
 	default:
 		m := newMaker(t.Answer, r.Method+" "+r.URL.EscapedPath())
