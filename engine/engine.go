@@ -125,6 +125,7 @@ func Open(ctx context.Context, p *workspace.Workspace) (*Engine, error) {
 		MaxActiveRuns: p.Declared().Limits.MaxActiveRuns,
 		JournalBytes:  p.Declared().Limits.Quotas.Of(quota.Journal),
 		Memory:        e.store,
+		Blobs:         e.store.Blobs(nil),
 		Identifier:    p,
 		Gate:          ports.NewSpaceGate(e.store.Pressure, p.Config().Now, time.After),
 		Cache:         ports.NewAnswerCache(e.store.KV(), around),

@@ -3,13 +3,16 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // RunOutput is an output of a run that has succeeded, with how its workflow shows it.
@@ -44,6 +47,41 @@ func (e *Engine) Output(ctx context.Context, id, name string) (*RunOutput, error
 		}
 	}
 	return &RunOutput{Name: name, Value: value, Format: all[i].Format, Columns: all[i].Columns}, nil
+}
+
+// BlobReader reads a large value. Safe for concurrent use.
+type BlobReader interface {
+	io.ReaderAt
+	io.Closer
+	Size() int64 // bytes
+}
+
+// OpenBlob opens a large value that a run refers to, by its digest. Who opens it closes it.
+// *fault.UnknownError where the run has none such, *fault.ConflictError where a secret is in
+// it: what is shown to people has none. Else the errors of Get.
+func (e *Engine) OpenBlob(_ context.Context, id, digest string) (BlobReader, error) {
+	if _, err := e.store.Run(id); err != nil {
+		return nil, e.RunFault(id, err)
+	}
+	reader, err := e.store.Blobs(nil).OpenBlob(id, digest)
+	switch {
+	case errors.Is(err, store.ErrBlobNotFound), errors.Is(err, store.ErrBlobDigest):
+		return nil, &fault.UnknownError{What: "large value", Name: digest, Hint: diag.Sayf("the run's outputs and steps name those that it has: %s", diag.Command{"runs", "show", id, "-o", "json"})}
+	case errors.Is(err, store.ErrBlobSealed):
+		return nil, secretBlob(digest)
+	case err != nil:
+		return nil, e.RunFault(id, err)
+	case reader.Info().Sealed:
+		return nil, errors.Join(secretBlob(digest), reader.Close())
+	}
+	return reader, nil
+}
+
+func secretBlob(digest string) error {
+	return &fault.ConflictError{
+		Message: "the large value " + digest + " has a secret in it, and is not shown",
+		Hint:    diag.Say("a step hands it on, such as files.write"),
+	}
 }
 
 func nearOutput(name string, all []plan.Output) diag.Hint {

@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -38,6 +39,9 @@ func (e *Engine) begin(ctx context.Context, checked *workspace.Checked, inputs j
 	if err != nil {
 		return "", false, err
 	}
+	if err := e.handOn(request, options); err != nil {
+		return "", false, e.Fault(fmt.Errorf("start run of %s: %w", checked.Workflow.Name, err))
+	}
 	id, err = e.driver.Start(ctx, *request)
 	if refused, ok := errors.AsType[*runs.Error](err); ok {
 		return "", false, &fault.InputError{Message: refused.Message, Hint: refused.Hint}
@@ -55,6 +59,30 @@ func (e *Engine) begin(ctx context.Context, checked *workspace.Checked, inputs j
 		e.config.Observer.Fired(fire)
 	}
 	return id, existing, nil
+}
+
+// handOn lets a new run refer to the large values that it takes over: of the run that it
+// repeats, and of the one that it follows.
+func (e *Engine) handOn(request *local.StartRequest, options startOptions) error {
+	from := []string{options.rerunOf}
+	if options.Fire != nil {
+		from = append(from, options.Fire.From)
+	}
+	taken, err := json.Marshal(options.taken)
+	if err != nil {
+		return err
+	}
+	for _, run := range from {
+		for _, document := range []json.RawMessage{request.Start.Inputs, options.Outputs, taken} {
+			if run == "" {
+				continue
+			}
+			if err := store.HandOn(e.store.Blobs(nil), run, request.Row.ID, document); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // admitted refuses a new run where too many are there. A request that has its run

@@ -23,6 +23,17 @@ type Reference struct {
 	Name      string `json:"name"`
 }
 
+// ParseReference reads a value that refers to a large value; false for every other.
+func ParseReference(raw json.RawMessage) (Reference, bool) {
+	const shortest, longest = len(`{"digest":"sha256:"}`), 64 << 10
+	if len(raw) < shortest || len(raw) > longest || schema.BlobRef().Check(raw) != nil {
+		return Reference{}, false
+	}
+	var ref Reference
+	err := json.Unmarshal(raw, &ref)
+	return ref, err == nil
+}
+
 // ParseInput reads the input of a call of core.read.
 func ParseInput(raw json.RawMessage) (Input, error) {
 	var written struct {

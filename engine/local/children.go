@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // triggerWorkflow is the trigger of a sub-workflow's run.
@@ -83,6 +84,9 @@ func (d *Driver) driveChild(parent runs.Run, workflow *plan.Workflow, command jo
 	if d.Driven(id) {
 		return nil, nil // its end is told when it comes
 	}
+	if err := d.handOn(parent.ID, id, command.Child.Inputs); err != nil {
+		return nil, err
+	}
 	started, err := d.Start(d.ctx, d.childRequest(parent, workflow, command))
 	if d.Driven(id) {
 		return nil, nil
@@ -91,6 +95,17 @@ func (d *Driver) driveChild(parent runs.Run, workflow *plan.Workflow, command jo
 		return nil, err
 	}
 	return d.goOnWithChild(started, command.Child.After)
+}
+
+// handOn lets a run refer to the large values of another one that pass to it.
+func (d *Driver) handOn(from, to string, document json.RawMessage) error {
+	if d.options.Blobs == nil {
+		return nil
+	}
+	if err := store.HandOn(d.options.Blobs, from, to, document); err != nil {
+		return fmt.Errorf("hand large values of run %s on to run %s: %w", from, to, err)
+	}
+	return nil
 }
 
 func (d *Driver) childRequest(parent runs.Run, workflow *plan.Workflow, command journal.Command) StartRequest {
@@ -183,6 +198,9 @@ func (r *run) childEnded(end *childEnd) {
 		return
 	}
 	delete(r.children, end.path)
+	if err := r.driver.handOn(end.end.RunID, r.row.ID, end.end.Outputs); err != nil {
+		end.end.Outputs, end.end.Failed = nil, &runs.Error{Kind: plan.KindInternal, Message: err.Error()}
+	}
 	r.take(journal.Event{Kind: journal.ChildEnded, Path: end.path, Child: &end.end}, nil)
 }
 

@@ -49,6 +49,10 @@ type Options struct {
 	// Gate holds calls back for want of space. nil = none.
 	Gate dispatch.Gate
 
+	// Blobs hands large values on to sub-workflows, and those that they give back. nil =
+	// there are none.
+	Blobs store.Blobs
+
 	// What runs leave for later ones. nil = nothing is kept, and nobody waits.
 	Memory     Memory
 	Identifier dispatch.Identifier

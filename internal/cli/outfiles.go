@@ -10,10 +10,12 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/content"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
+	"github.com/flowrun/flowrun/internal/web"
 )
 
 // outFile is one --out NAME=FILE.
@@ -131,23 +133,32 @@ func (a *app) loadProject(ctx context.Context) (*workspace.Workspace, error) {
 
 // writeOuts writes the outputs that --out names and says so. A run that failed
 // has none, so nothing is written then.
-func (a *app) writeOuts(result *runs.Result, outs []outFile) error {
+func (a *app) writeOuts(ctx context.Context, c *web.Client, result *runs.Result, outs []outFile) error {
 	if result.Run.Status != runs.RunSucceeded {
 		return nil
 	}
 	var errs []error
 	for _, out := range outs {
-		data, err := workspace.RenderOutput(out.output.Format, out.output.Columns, result.Outputs[out.name])
-		if err == nil {
-			err = writeFile(realPath(a.abs(out.file)), data)
-		}
-		if err != nil {
+		if err := a.writeOut(ctx, c, result, out); err != nil {
 			errs = append(errs, fmt.Errorf("--out %s: %w", out.name, err))
 			continue
 		}
 		a.note("wrote output %s to %s", out.name, safePath(out.file))
 	}
 	return errors.Join(errs...)
+}
+
+// writeOut writes one output into its file: a large value as its content.
+func (a *app) writeOut(ctx context.Context, c *web.Client, result *runs.Result, out outFile) error {
+	path, value := realPath(a.abs(out.file)), result.Outputs[out.name]
+	if ref, large := content.ParseReference(value); large {
+		return a.writeBlob(ctx, c, result.Run.ID, ref, path)
+	}
+	data, err := workspace.RenderOutput(out.output.Format, out.output.Columns, value)
+	if err != nil {
+		return err
+	}
+	return writeFile(path, data)
 }
 
 // tempPattern names the files that outputs are written to before they are put

@@ -221,7 +221,7 @@ func (f *follower) finish(ctx context.Context, outs []outFile) error {
 		return f.session.broken(err)
 	}
 	f.deliver(ctx, result)
-	written := f.app.writeOuts(result, outs) // before the end is printed: its last line is the next command
+	written := f.app.writeOuts(ctx, f.session.client, result, outs) // before the end is printed: its last line is the next command
 	err = f.app.printEnd(result)
 	if err == nil {
 		err = written

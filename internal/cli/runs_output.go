@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/content"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -15,8 +16,8 @@ func (a *app) runsOutputCommand() *cobra.Command {
 	var out string
 	c := &cobra.Command{
 		Use: "output RUN NAME", Short: "Print one output of a run as a file would hold it", Args: runArgs(2, "RUN", "NAME"),
-		Long: "Output prints text as it is, rows of the format csv as CSV, and every other value as JSON; -o json prints\n" +
-			"the value with its format. A run has outputs when it has succeeded.",
+		Long: "Output prints text as it is, rows of the format csv as CSV, a large value as its content, and every other\n" +
+			"value as JSON; -o json prints the value with its format. A run has outputs when it has succeeded.",
 		Example: "  flowrun runs output 01jq… digest --out digest.md\n  flowrun runs output 01jq… rows | head",
 		RunE:    func(c *cobra.Command, args []string) error { return a.printOutput(c.Context(), args[0], args[1], out) },
 	}
@@ -36,6 +37,9 @@ func (a *app) printOutput(ctx context.Context, id, name, file string) error {
 	}
 	if a.output == "json" && file == "" {
 		return a.print(output, nil)
+	}
+	if ref, large := content.ParseReference(output.Value); large {
+		return a.printBlob(ctx, id, name, file, ref)
 	}
 	data, err := workspace.RenderOutput(output.Format, output.Columns, output.Value)
 	if err != nil {

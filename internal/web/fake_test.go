@@ -86,6 +86,24 @@ func (f *fakeRuns) Output(_ context.Context, id, name string) (*engine.RunOutput
 	return &engine.RunOutput{Name: name, Value: json.RawMessage(`"digest"`), Format: "markdown"}, nil
 }
 
+// OpenBlob has one large value, of the digest of nothing but zeros.
+func (f *fakeRuns) OpenBlob(_ context.Context, id, digest string) (engine.BlobReader, error) {
+	if err := f.fail(id); err != nil {
+		return nil, err
+	}
+	if digest != knownBlob {
+		return nil, &fault.UnknownError{What: "large value", Name: digest}
+	}
+	return largeValue{strings.NewReader(strings.Repeat("0123456789", 200))}, nil
+}
+
+// knownBlob is the digest of the large value that a fake has.
+const knownBlob = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
+
+type largeValue struct{ *strings.Reader }
+
+func (largeValue) Close() error { return nil }
+
 func (f *fakeRuns) Get(_ context.Context, id string) (*runs.Result, error) {
 	if err := f.fail(id); err != nil {
 		return nil, err

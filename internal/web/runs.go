@@ -44,6 +44,7 @@ func registerRuns(t *typed, s *server) {
 	register(t, guard.Viewer, "GET /runs/{id}", huma.Operation{
 		OperationID: "getRun", Tags: []string{"runs"}, Summary: "Get a run with its steps and outputs", Description: "What `flowrun run -o json` prints.",
 	}, s.run)
+	registerContents(t, s)
 	registerSteps(t, s)
 	registerLogs(t, s)
 	register(t, guard.Viewer, "GET /runs/{id}/events", huma.Operation{

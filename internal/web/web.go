@@ -31,6 +31,7 @@ type Runs interface {
 	Get(ctx context.Context, id string) (*runs.Result, error)
 	GetInShort(ctx context.Context, id string) (*runs.Result, error)
 	Output(ctx context.Context, id, name string) (*engine.RunOutput, error)
+	OpenBlob(ctx context.Context, id, digest string) (engine.BlobReader, error)
 	List(ctx context.Context, f runs.Filter) ([]runs.Run, string, error)
 	Summary(ctx context.Context, r engine.SummaryRequest) (*engine.RunsSummary, error)
 	Acknowledge(ctx context.Context, r engine.AcknowledgeRequest) (int, error)

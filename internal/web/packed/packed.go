@@ -162,6 +162,9 @@ func (w *writer) mayPack() bool {
 	case http.StatusNoContent, http.StatusNotModified, http.StatusPartialContent:
 		return false
 	}
+	if strings.HasPrefix(header.Get("Content-Disposition"), "attachment") {
+		return false // a file: its length and its parts are those of the file
+	}
 	return header.Get("Content-Encoding") == "" && header.Get("Content-Range") == ""
 }
 
