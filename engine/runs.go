@@ -26,7 +26,7 @@ func (e *Engine) Start(ctx context.Context, request StartRequest) (*runs.Run, di
 	if workflow == nil {
 		return nil, problems, nil
 	}
-	inputs, err := workspace.ConvertInputs(workflow.Workflow, request.Inputs)
+	inputs, err := workspace.StartInputs(workflow.Workflow, request.Inputs)
 	if err != nil {
 		return nil, problems, err
 	}

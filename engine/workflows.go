@@ -152,7 +152,7 @@ func (e *Engine) StartNamed(ctx context.Context, name string, r NamedStart) (*ru
 	if first, err := e.answered(request); first != nil || err != nil { // whatever the file is now
 		return first, nil, err
 	}
-	inputs, err := workspace.ConvertInputs(rev.Workflow(), r.Inputs)
+	inputs, err := workspace.StartInputs(rev.Workflow(), r.Inputs)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
@@ -34,6 +35,31 @@ func ConvertInputs(workflow *plan.Workflow, given map[string]Input) (json.RawMes
 	return json.Marshal(values)
 }
 
+// StartInputs is ConvertInputs for what people and services give to a run: a large value is
+// none of it.
+func StartInputs(workflow *plan.Workflow, given map[string]Input) (json.RawMessage, error) {
+	values, err := ConvertInputs(workflow, given)
+	if err != nil {
+		return nil, err
+	}
+	inputs, err := schema.FromJSONOr(workflow.Inputs, schema.ObjectOf())
+	if err != nil || !inputs.HasBlob() {
+		return values, err
+	}
+	var wrong []*fault.InputError
+	for _, field := range inputs.Fields {
+		if field.Type.HasBlob() && strings.Contains(string(given[field.Name].JSON)+given[field.Name].Text, `"digest"`) {
+			wrong = append(wrong, &fault.InputError{
+				Input: field.Name, Pointer: fault.PointerTo(field.Name, ""),
+				Message: fmt.Sprintf("input `%s`: only a step gives a large value", field.Name), Hint: diag.Say(blobInput),
+			})
+		}
+	}
+	return values, fault.WrongInputs(wrong)
+}
+
+const blobInput = "a workflow that calls this one hands it over: uses: ./FILE.yaml"
+
 // UnknownInputs are the given inputs that the workflow does not have, each with what is
 // near.
 func UnknownInputs(workflow *plan.Workflow, inputs *schema.Type, given map[string]Input) []*fault.InputError {
@@ -61,11 +87,15 @@ func ConvertInput(field schema.Field, given map[string]Input) (value json.RawMes
 	case !ok && !field.Required:
 		return json.RawMessage("null"), true, nil
 	case !ok:
+		hint := diag.Hint{Text: "give it with -i " + field.Name + "=VALUE", Flag: "-i"}
+		if field.Type.Blob {
+			hint = diag.Say(blobInput)
+		}
 		return nil, false, []*fault.InputError{{
 			Input:   field.Name,
 			Pointer: fault.PointerTo(field.Name, ""),
 			Message: fmt.Sprintf("input `%s` is missing: it takes %s", field.Name, field.Type.Article()),
-			Hint:    diag.Hint{Text: "give it with -i " + field.Name + "=VALUE", Flag: "-i"},
+			Hint:    hint,
 		}}
 	}
 	value, wrong = ConvertGiven("input", field, input)
