@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -117,7 +118,7 @@ func TestIssue16_3_ALargeValueIsSent(t *testing.T) {
 			t.Errorf("part %s: file %s, %s, %d bytes", part.FormName(), part.FileName(), part.Header.Get("Content-Type"), len(got))
 		}
 	}
-	if _, err := form.NextPart(); err != io.EOF { //nolint:errorlint // bare
+	if _, err := form.NextPart(); !errors.Is(err, io.EOF) {
 		t.Errorf("more parts: %v", err)
 	}
 }
