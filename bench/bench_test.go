@@ -48,6 +48,8 @@ func benchPlugin() *sdk.Plugin {
 	return sdk.New("bench", "1.0.0", "Answers at once",
 		sdk.Read("read", "Return n", echo),
 		sdk.Keyed("write", "Return n; counts as a write", echo),
+		sdk.Read("fill", "Make a large value", makeLarge),
+		sdk.Read("drain", "Read a large value", readLarge),
 	)
 }
 
