@@ -207,6 +207,21 @@ func TestIssue16_2_WhatOthersReadIsWhatWasMeant(t *testing.T) {
 	}
 }
 
+// Addresses in letters beyond ASCII, which the server takes, go out as they are.
+func TestIssue16_2_AddressesInAllLetters(t *testing.T) {
+	t.Parallel()
+	s := start(t, in{"noTLS": true, "methods": []string{}})
+	plugin := s.open(t, in{"security": "none"})
+	if r := plugin.Call("send", message(in{"to": []any{"Jörg <jörg@example.com>", "用户@例え.jp"}})); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	var got received
+	s.read(t, &got)
+	if strings.Join(got.To, " ") != "jörg@example.com 用户@例え.jp" || len(got.HeaderTo) != 2 || got.HeaderTo[0].Name != "Jörg" || got.HeaderTo[0].Address != "jörg@example.com" {
+		t.Errorf("to %v, people %+v", got.To, got.HeaderTo)
+	}
+}
+
 // Each way to log in that the server has, over STARTTLS and over TLS from the first byte.
 func TestIssue16_2_LoggingInAtAServerOfOthers(t *testing.T) {
 	t.Parallel()
