@@ -3,6 +3,7 @@ package main_test
 import (
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -75,5 +76,34 @@ func TestIssue16_2_WhatIsNoMessageEndsTheServer(t *testing.T) {
 		if err := command.Run(); err == nil || stdout.String() != "" || !strings.Contains(stderr.String(), "error: speak MCP: ") || strings.Contains(stderr.String(), "panic") {
 			t.Errorf("%s: %v, %q, %.500s", name, err, stdout.String(), stderr.String())
 		}
+	}
+}
+
+// Calls come at a time, while the store is taken and given back: each is answered.
+func TestIssue16_2_ManyCallsAtATime(t *testing.T) {
+	t.Parallel()
+	dir, binary := t.TempDir(), buildBinary(t)
+	write(t, dir, "flowrun.yaml", "workflows: [hello.yaml]\n")
+	write(t, dir, "hello.yaml", "flowrun: v1\nname: hello\nsteps: [{id: s, let: {text: hello}}]\n")
+	a := newAssistant(t, binary, dir, false, "--allow", "run")
+	var calls sync.WaitGroup
+	for range 6 {
+		for tool, arguments := range map[string]map[string]any{
+			"run": {"workflow": "hello"}, "validate": {"text": "flowrun: v1\nname: x\nsteps: [{id: s, let: {n: 1}}]\n"}, "workflows": {}, "plan": {"workflow": "hello"}, "explain": {"topic": "core.approve"},
+		} {
+			calls.Go(func() {
+				result, err := a.session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
+				if err != nil || result.IsError {
+					t.Errorf("%s: %v %s", tool, err, textOf(result))
+				}
+			})
+		}
+	}
+	calls.Wait()
+	if err := a.session.Close(); err != nil {
+		t.Error(err)
+	}
+	if out, code := flowrunIn(t, binary, dir, "runs", "list"); code != 0 || strings.Count(out, "succeeded") != 6 {
+		t.Errorf("%d: %s", code, out)
 	}
 }

@@ -63,7 +63,7 @@ func (l *lender) ofFiles(ctx context.Context, need mcpserver.Need, ask func(cont
 	if client, _, err := web.Dial(ctx, at.stateDir); err == nil {
 		defer client.Close()
 		err := ask(ctx, client)
-		if gone, ok := errors.AsType[*web.GoneError](err); !ok || !gone.Unsent {
+		if _, gone := errors.AsType[*web.GoneError](err); !gone || ctx.Err() != nil {
 			return true, err
 		}
 	}
@@ -82,34 +82,44 @@ func (l *lender) ofFiles(ctx context.Context, need mcpserver.Need, ask func(cont
 	return true, ask(ctx, web.NewClient(web.InProcess(web.ProjectHandler(project))))
 }
 
-// ofStore asks the owner of the store, which this process is where there is none. One
-// that worked stays until the runs that it accepted have ended.
+// ofStore asks the owner of the store, which this process is where there is none, and
+// another one where that was going away.
 func (l *lender) ofStore(ctx context.Context, role role, ask func(context.Context, *web.Client) error) error {
-	var s *session
-	err := l.locked(func() (err error) {
-		if s, err = l.app.connect(ctx, role); err == nil && !l.sandboxShown {
-			l.sandboxShown = true
-			s.announceSandbox()
+	for {
+		var s *session
+		err := l.locked(func() (err error) {
+			if s, err = l.app.connect(ctx, role); err == nil && !l.sandboxShown {
+				l.sandboxShown = true
+				s.announceSandbox()
+			}
+			return err
+		})
+		if err != nil {
+			return err
 		}
-		return err
-	})
-	if err != nil {
-		return err
+		err = errors.Join(ask(ctx, s.client), l.leave(s))
+		if _, gone := errors.AsType[*web.GoneError](err); !gone || s.owner != nil || ctx.Err() != nil {
+			return err
+		}
 	}
-	_, err = try(ctx, s, func(client *web.Client) (any, error) { return nil, ask(ctx, client) })
-	if s.owner == nil {
+}
+
+// leave ends a session. One that worked and owns the store stays until the runs that it
+// accepted have ended; nobody waits for that but end.
+func (l *lender) leave(s *session) error {
+	switch {
+	case s.owner == nil:
 		s.client.Close()
-		return err
-	}
-	if role != roleWork {
-		return errors.Join(err, s.close(nil))
+		return nil
+	case s.role != roleWork:
+		return s.close(nil)
 	}
 	l.leaving.Go(func() {
 		if err := s.close(l.stop); err != nil {
 			_ = l.locked(func() error { l.errs = append(l.errs, err); return nil })
 		}
 	})
-	return err
+	return nil
 }
 
 // end waits until the runs that were accepted here have ended; ctx leaves them to be

@@ -63,7 +63,9 @@ type speaker struct {
 // bounded refuses a call when too many of the token go on.
 func (s *speaker) bounded(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
-		if method != "tools/call" && method != "resources/read" && method != "prompts/get" {
+		switch method {
+		case "tools/call", "resources/read", "prompts/get", "completion/complete":
+		default:
 			return next(ctx, method, request)
 		}
 		select {

@@ -31,7 +31,9 @@ const (
 )
 
 // Lend lets ask put questions to the API, and returns what ask does. The client is good
-// for that time alone. An error of its own says that nobody could be asked.
+// for that time alone. ask may be called again, with another client, where the one
+// that answered went away: what it asks for must bear that. An error of Lend's own
+// says that nobody could be asked.
 type Lend func(ctx context.Context, need Need, ask func(context.Context, *web.Client) error) error
 
 // Rights are what a caller may do besides reading.
@@ -87,7 +89,7 @@ func newServer(o Options, rights Rights, sessionID func() string) *mcp.Server {
 	}
 	d := &desk{o, rights}
 	server := mcp.NewServer(&mcp.Implementation{Name: "flowrun", Title: "flowrun", Version: cmp.Or(o.Version, "devel")}, &mcp.ServerOptions{
-		Instructions: instructions, Logger: o.Log, GetSessionID: sessionID,
+		Instructions: instructions, Logger: o.Log, GetSessionID: sessionID, CompletionHandler: d.complete,
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{}},
 	})
 	refused := map[string]string{}

@@ -33,13 +33,14 @@ type project struct {
 	session *mcp.ClientSession
 	schemas map[string]*jsonschema.Resolved // of what the tools answer
 	asked   []string                        // what a person was asked
+	told    chan string                     // of progress
 	answer  func() *mcp.ElicitResult        // of the person
 }
 
 // newProject opens one with these workflows by name; person says that the client can ask.
 func newProject(t *testing.T, rights Rights, person bool, workflows map[string]string) *project {
 	t.Helper()
-	p := &project{T: t, dir: t.TempDir(), schemas: map[string]*jsonschema.Resolved{}, answer: func() *mcp.ElicitResult { return &mcp.ElicitResult{Action: "accept"} }}
+	p := &project{T: t, dir: t.TempDir(), schemas: map[string]*jsonschema.Resolved{}, told: make(chan string, 10_000), answer: func() *mcp.ElicitResult { return &mcp.ElicitResult{Action: "accept"} }}
 	p.write("flowrun.yaml", "workflows: [workflows]\n")
 	for name, text := range workflows {
 		p.write("workflows/"+name, text)
@@ -84,7 +85,9 @@ func newProject(t *testing.T, rights Rights, person bool, workflows map[string]s
 
 func (p *project) connect(transport mcp.Transport, person bool) {
 	p.Helper()
-	options := &mcp.ClientOptions{}
+	options := &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, request *mcp.ProgressNotificationClientRequest) {
+		p.told <- request.Params.Message
+	}}
 	if person {
 		options.ElicitationHandler = func(_ context.Context, request *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			p.asked = append(p.asked, request.Params.Message)
@@ -508,5 +511,50 @@ func TestResources(t *testing.T) {
 		if _, err := p.session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: name}); err == nil {
 			t.Errorf("%s asks for nothing", name)
 		}
+	}
+}
+
+func TestWordsAreCompleted(t *testing.T) {
+	p := newProject(t, everything, false, map[string]string{"greet.yaml": greet, "fails.yaml": "flowrun: v1\nname: fails\nsteps:\n  - {id: s, uses: core.fail, with: {message: since it must}}\n"})
+	var good, bad runView
+	p.call("run", `{"workflow": "greet", "inputs": {"who": "Ada"}}`, &good)
+	p.call("run", `{"workflow": "fails"}`, &bad)
+	if bad.Status != "failed" || bad.Error == nil || !strings.Contains(bad.Error.Message, "since it must") || !strings.Contains(bad.Next, "mend_run") || bad.Steps[0].Path != "s" {
+		t.Errorf("run answers %+v", bad)
+	}
+	for _, c := range []struct {
+		ref         mcp.CompleteReference
+		name, typed string
+		want        []string
+	}{
+		{mcp.CompleteReference{Type: "ref/prompt", Name: "mend_run"}, "run", "", []string{bad.Run}},
+		{mcp.CompleteReference{Type: "ref/resource", URI: "flowrun://runs/{name}"}, "name", "01", []string{bad.Run, good.Run}},
+		{mcp.CompleteReference{Type: "ref/resource", URI: "flowrun://docs/codes/{name}"}, "name", "fr2004", []string{"FR2004"}},
+		{mcp.CompleteReference{Type: "ref/resource", URI: "flowrun://docs/jobs/{name}"}, "name", "back", []string{"backup"}},
+		{mcp.CompleteReference{Type: "ref/resource", URI: "flowrun://schemas/actions/{name}"}, "name", "core.appr", []string{"core.approve"}},
+		{mcp.CompleteReference{Type: "ref/resource", URI: "file:///{name}"}, "name", "", []string{}},
+		{mcp.CompleteReference{Type: "ref/prompt", Name: "write_workflow"}, "goal", "", []string{}},
+	} {
+		got, err := p.session.Complete(t.Context(), &mcp.CompleteParams{Ref: &c.ref, Argument: mcp.CompleteParamsArgument{Name: c.name, Value: c.typed}})
+		if err != nil || !slices.Equal(got.Completion.Values, c.want) {
+			t.Errorf("%+v %q is completed by %v, %v; want %q", c.ref, c.typed, got, err, c.want)
+		}
+	}
+	got, err := p.session.Complete(t.Context(), &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/resource", URI: "flowrun://docs/codes/{name}"}, Argument: mcp.CompleteParamsArgument{Name: "name"}})
+	if err != nil || len(got.Completion.Values) != maxCompletions || !got.Completion.HasMore {
+		t.Errorf("all codes: %v", err)
+	}
+}
+
+// A client that asks for it hears of each step.
+func TestStepsAreTold(t *testing.T) {
+	p := newProject(t, everything, false, map[string]string{"greet.yaml": greet})
+	params := &mcp.CallToolParams{Name: "run", Arguments: json.RawMessage(`{"workflow": "greet", "inputs": {"who": "Ada"}}`)}
+	params.SetProgressToken("steps")
+	if result, err := p.session.CallTool(t.Context(), params); err != nil || result.IsError {
+		t.Fatalf("%v %s", err, textOf(result))
+	}
+	if told := <-p.told; !strings.HasPrefix(told, "made: ") {
+		t.Errorf("told %q", told)
 	}
 }

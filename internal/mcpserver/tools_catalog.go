@@ -179,6 +179,7 @@ func searchActions(ctx context.Context, c call, in searchInput) (*searchOutput, 
 	var items []web.ActionItem
 	err := c.Lend(ctx, NeedFiles, func(ctx context.Context, client *web.Client) error {
 		names := []string{in.Plugin}
+		items, out.Broken = nil, nil // where this is asked again
 		if in.Plugin == "" {
 			infos, err := client.Plugins(ctx)
 			if err != nil {
@@ -274,8 +275,9 @@ type lastRun struct {
 }
 
 func workflows(ctx context.Context, c call, in workflowsInput) (*workflowsOutput, error) {
-	out := &workflowsOutput{Workflows: []workflowItem{}}
+	out := new(workflowsOutput)
 	err := c.Lend(ctx, NeedAny, func(ctx context.Context, client *web.Client) error {
+		*out = workflowsOutput{Workflows: []workflowItem{}} // where this is asked again
 		if in.Name == "" {
 			list, err := client.Workflows(ctx)
 			for _, info := range list {

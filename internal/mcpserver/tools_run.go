@@ -55,6 +55,11 @@ func run(ctx context.Context, c call, in runInput) (*runView, error) {
 	if err != nil {
 		return nil, err
 	}
+	if in.Key == "" {
+		if in.Key, err = c.newKey(); err != nil { // one for this call: what is asked again is the same run
+			return nil, err
+		}
+	}
 	var view *runView
 	err = c.Lend(ctx, NeedWork, func(ctx context.Context, client *web.Client) error {
 		started, err := c.start(ctx, client, in)
@@ -86,29 +91,30 @@ func waitOf(seconds *float64) (time.Duration, error) {
 	return time.Duration(*seconds * float64(time.Second)), nil
 }
 
-// start begins the run.
-func (c call) start(ctx context.Context, client *web.Client, in runInput) (*runs.Run, error) {
-	by, key := c.actor(), in.Key
-	if key == "" {
-		id := make([]byte, 16)
-		if _, err := io.ReadFull(c.Entropy, id); err != nil {
-			return nil, fmt.Errorf("make a request id: %w", err)
-		}
-		key = hex.EncodeToString(id)
+// newKey names a request that has no name.
+func (c call) newKey() (string, error) {
+	id := make([]byte, 16)
+	if _, err := io.ReadFull(c.Entropy, id); err != nil {
+		return "", fmt.Errorf("make a request id: %w", err)
 	}
+	return hex.EncodeToString(id), nil
+}
+
+// start begins the run; one that has begun under the key is returned.
+func (c call) start(ctx context.Context, client *web.Client, in runInput) (*runs.Run, error) {
 	inputs := map[string]workspace.Input{}
 	for name, value := range in.Inputs {
 		inputs[name] = workspace.Input{JSON: value}
 	}
 	if in.Text == "" {
-		answer, err := client.StartNamed(ctx, in.Workflow, engine.NamedStart{Inputs: inputs, By: by, RequestID: key}, 0)
+		answer, err := client.StartNamed(ctx, in.Workflow, engine.NamedStart{Inputs: inputs, By: c.actor(), RequestID: in.Key}, 0)
 		if err != nil {
 			return nil, err
 		}
 		return answer.Run, nil
 	}
 	started, _, err := client.Start(ctx, engine.StartRequest{
-		File: cmp.Or(in.File, textName), Source: []byte(in.Text), Dir: c.Dir, Inputs: inputs, RequestID: "mcp/" + key, By: by,
+		File: cmp.Or(in.File, textName), Source: []byte(in.Text), Dir: c.Dir, Inputs: inputs, RequestID: "mcp/" + in.Key, By: c.actor(),
 	})
 	return started, err
 }
@@ -234,8 +240,15 @@ func approve(ctx context.Context, c call, in approveInput) (*approveOutput, erro
 	}
 	var result *engine.DecideResult
 	err = c.Lend(ctx, NeedWork, func(ctx context.Context, client *web.Client) (err error) {
-		if result, err = client.Decide(ctx, in.Run, in.Step, act, engine.DecideRequest{Form: form, Comment: in.Comment, By: c.actor()}); err != nil || !result.Held {
-			return err
+		if result == nil { // else this is asked again, and it has been decided
+			decided, err := client.Decide(ctx, in.Run, in.Step, act, engine.DecideRequest{Form: form, Comment: in.Comment, By: c.actor()})
+			if err != nil {
+				return err
+			}
+			result = decided
+		}
+		if !result.Held {
+			return nil
 		}
 		resumed, err := client.Resume(ctx, in.Run, engine.ResumeRequest{By: c.actor()}) // nobody drives it: it goes on here
 		if err != nil {
