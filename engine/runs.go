@@ -195,7 +195,7 @@ func (e *Engine) Events(ctx context.Context, id string, from uint64, limit int) 
 // Watch sends what happened in a run after the sequence number from, how its
 // steps are, and what happens until it is closed or paused, or nobody drives
 // it. The channel is closed after UpdateEnd, with ctx, or when the reader lags
-// too far behind.
+// too far behind. With a from of 1<<62 it sends no records, those to come neither.
 func (e *Engine) Watch(ctx context.Context, id string, from uint64) (<-chan Update, error) {
 	updates, err := e.driver.Watch(ctx, id, from)
 	return updates, e.RunFault(id, err)

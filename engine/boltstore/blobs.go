@@ -125,7 +125,7 @@ func cutRecord(record *journal.Record) (*journal.Record, []cut, []largeBlob, err
 		if len(value) <= blobThreshold {
 			return value
 		}
-		if isJSON { // the text that a small value would have in the record
+		if isJSON && !journal.Plain(value) { // the text that a small value would have in the record
 			encoded, err := json.Marshal(json.RawMessage(value))
 			if err != nil {
 				failure = fmt.Errorf("encode record %d: %s: %w", record.Seq, at, err)

@@ -136,12 +136,11 @@ func closingParen(source string, name int) int {
 
 // columns returns the columns of a table: those that are named, else all fields of
 // the rows, those of order first.
-func (m *machine) columns(name string, args []any) ([]string, error) {
+func (m *machine) columns(name string, rows *sequence, args []any) ([]string, error) {
 	named, err := m.columnNames(name, args, 1)
 	if err != nil {
 		return nil, err
 	}
-	rows := args[0].([]any)
 	found, err := m.fieldsOf(name, rows)
 	if err != nil || len(named) > 0 {
 		return named, err

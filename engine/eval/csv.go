@@ -1,38 +1,39 @@
 package eval
 
 import (
+	"cmp"
 	"encoding/csv"
+	"io"
 	"iter"
 	"math"
-	"slices"
-	"strings"
 
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
-// CSV returns rows as CSV by RFC 4180: objects as toCSV does, with a header;
-// lists as they stand, the first one being the header if there is one. Unlike
-// an expression it has no limits: the rows are an output, which has its own.
+// CSV writes rows as CSV by RFC 4180: objects as toCSV does, with a header; lists as
+// they stand, the first one being the header if there is one. Unlike an expression it
+// has no limits: the rows are an output, which has its own. They are decoded one by one.
 // order names columns that come first.
-func CSV(rows []any, order []string) (string, error) {
-	m := &machine{steps: math.MaxInt, bytes: math.MaxInt, units: math.MaxInt}
-	if err := TableRows(slices.Values(rows)); err != nil {
-		return "", err
+func CSV(out io.Writer, rows *schema.Encoded, order []string) error {
+	const plenty = math.MaxInt / 4 // what elements add to it overflows nothing
+	m := &machine{steps: plenty, bytes: plenty, units: plenty, visits: plenty}
+	list, _ := sequenceOf(rows)
+	var unread error
+	if err := TableRows(list.all(m, &unread)); err != nil || unread != nil {
+		return cmp.Or(unread, err)
 	}
-	if len(rows) > 0 {
-		if _, lists := rows[0].([]any); lists {
-			return m.listsToCSV(rows)
-		}
+	first, err := list.atOrNull(m, 0)
+	if err != nil {
+		return err
+	}
+	if schema.KindOf(first) == schema.List {
+		return m.listsToCSV(out, &list)
 	}
 	names := make([]any, len(order))
 	for i, name := range order {
 		names[i] = name
 	}
-	text, err := m.toCSV([]any{rows, []any{}, names})
-	if err != nil {
-		return "", err
-	}
-	return text.(string), nil
+	return m.toCSV(out, []any{rows, []any{}, names})
 }
 
 // TableRows says why rows are no table: all must be objects, or all lists.
@@ -54,17 +55,20 @@ func TableRows(rows iter.Seq[any]) error {
 	return nil
 }
 
-func (m *machine) listsToCSV(rows []any) (string, error) {
-	var b strings.Builder
-	w := csv.NewWriter(&b)
+func (m *machine) listsToCSV(out io.Writer, rows *sequence) error {
+	w := csv.NewWriter(out)
 	w.UseCRLF = true
-	for _, row := range rows {
-		values := row.([]any)
+	for at := range rows.len() {
+		row, err := rows.at(m, at)
+		if err != nil {
+			return err
+		}
+		values, _ := row.([]any)
 		record := make([]string, len(values))
 		for i, value := range values {
 			cell, err := m.cell(value)
 			if err != nil {
-				return "", err
+				return err
 			}
 			if _, isText := value.(string); isText {
 				cell = defused(cell)
@@ -75,9 +79,9 @@ func (m *machine) listsToCSV(rows []any) (string, error) {
 			record = []string{""}
 		}
 		if err := m.writeRecord(w, record); err != nil {
-			return "", err
+			return err
 		}
 	}
 	w.Flush()
-	return b.String(), nil
+	return w.Error()
 }

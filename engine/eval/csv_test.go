@@ -3,7 +3,25 @@ package eval
 import (
 	"strings"
 	"testing"
+
+	"github.com/flowrun/flowrun/engine/schema"
 )
+
+// csvOf writes rows that are kept as text.
+func csvOf(t *testing.T, rows []any) (string, error) {
+	t.Helper()
+	text, err := schema.Encode(append([]any{}, rows...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := schema.NewEncoded(schema.EncodedPart{Text: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	err = CSV(&b, list, nil)
+	return b.String(), err
+}
 
 func TestCSVTakesObjectsAndLists(t *testing.T) {
 	tests := map[string]struct {
@@ -18,13 +36,13 @@ func TestCSVTakesObjectsAndLists(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got, err := CSV(test.rows, nil); err != nil || got != test.want {
+			if got, err := csvOf(t, test.rows); err != nil || got != test.want {
 				t.Errorf("%q (%v), want %q", got, err, test.want)
 			}
 		})
 	}
 	for name, rows := range map[string][]any{"numbers": {1, 2}, "both": {map[string]any{}, []any{}}} {
-		if got, err := CSV(rows, nil); err == nil || !strings.Contains(err.Error(), "table needs rows") {
+		if got, err := csvOf(t, rows); err == nil || !strings.Contains(err.Error(), "table needs rows") {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
@@ -35,7 +53,7 @@ func TestCSVHasNoLimitOfExpressions(t *testing.T) {
 	for i := range rows {
 		rows[i] = map[string]any{"n": i, "text": "some text of a row that is long enough"}
 	}
-	if got, err := CSV(rows, nil); err != nil || strings.Count(got, "\n") != len(rows)+1 {
+	if got, err := csvOf(t, rows); err != nil || strings.Count(got, "\n") != len(rows)+1 {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 }

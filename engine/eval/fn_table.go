@@ -2,6 +2,7 @@ package eval
 
 import (
 	"encoding/csv"
+	"io"
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/schema"
@@ -11,23 +12,31 @@ func tableFunctions() []*function {
 	return []*function{
 		{
 			signature: "toCSV(rows: list, columns?: list, order?: list): text", doc: "The rows (objects) as CSV by RFC 4180 with a header: the columns that are named, or all in the order in which the author of the rows wrote them (order names it where no type tells it). Text that a spreadsheet would take for a formula gets a leading apostrophe.", example: `toCSV(steps.traffic.outputs.rows, ["site", "visits"])`,
-			result: (*call).table,
-			run:    func(m *machine, args []any) (any, error) { return m.toCSV(args) },
+			result: (*call).table, encoded: true,
+			run: func(m *machine, args []any) (any, error) {
+				var b strings.Builder
+				err := m.toCSV(&b, args)
+				return b.String(), err
+			},
 		},
 		{
 			signature: "mdTable(rows: list, columns?: list, order?: list): text", doc: "The rows (objects) as a Markdown table: the columns that are named, or all in the order in which the author of the rows wrote them (order names it where no type tells it).", example: `mdTable(steps.domains.outputs.items, ["domain", "days"])`,
-			result: (*call).table,
-			run:    func(m *machine, args []any) (any, error) { return m.mdTable(args) },
+			result: (*call).table, encoded: true,
+			run: func(m *machine, args []any) (any, error) { return m.mdTable(args) },
 		},
 	}
 }
 
 // fieldsOf returns the names of all rows' fields: each row's in order, new ones
 // behind.
-func (m *machine) fieldsOf(name string, rows []any) ([]string, error) {
+func (m *machine) fieldsOf(name string, rows *sequence) ([]string, error) {
 	columns := []string{}
 	seen := map[string]bool{}
-	for _, row := range rows {
+	for i := range rows.len() {
+		row, err := rows.at(m, i)
+		if err != nil {
+			return nil, err
+		}
 		object, ok := row.(map[string]any)
 		if !ok {
 			return nil, failf("%s expects objects, got %s", name, article(row))
@@ -66,38 +75,41 @@ func (m *machine) cell(v any) (string, error) {
 	return text, m.text(len(text) + 3)
 }
 
-func (m *machine) toCSV(args []any) (any, error) {
-	rows := args[0].([]any)
-	columns, err := m.columns("toCSV", args)
+func (m *machine) toCSV(out io.Writer, args []any) error {
+	rows, _ := sequenceOf(args[0])
+	columns, err := m.columns("toCSV", &rows, args)
 	if err != nil || len(columns) == 0 {
-		return "", err
+		return err
 	}
-	var b strings.Builder
-	w := csv.NewWriter(&b)
+	w := csv.NewWriter(out)
 	w.UseCRLF = true
 	record := make([]string, len(columns))
 	for i, column := range columns {
 		record[i] = defused(column)
 	}
 	if err := m.writeRecord(w, record); err != nil {
-		return nil, err
+		return err
 	}
-	for _, row := range rows {
+	for at := range rows.len() {
+		row, err := rows.at(m, at)
+		if err != nil {
+			return err
+		}
 		object := row.(map[string]any)
 		for i, column := range columns {
 			if record[i], err = m.cell(object[column]); err != nil {
-				return nil, err
+				return err
 			}
 			if _, isText := object[column].(string); isText {
 				record[i] = defused(record[i])
 			}
 		}
 		if err := m.writeRecord(w, record); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	w.Flush()
-	return b.String(), nil
+	return w.Error()
 }
 
 func (m *machine) writeRecord(w *csv.Writer, record []string) error {
@@ -131,8 +143,8 @@ func defused(text string) string {
 }
 
 func (m *machine) mdTable(args []any) (any, error) {
-	rows := args[0].([]any)
-	columns, err := m.columns("mdTable", args)
+	rows, _ := sequenceOf(args[0])
+	columns, err := m.columns("mdTable", &rows, args)
 	if err != nil || len(columns) == 0 {
 		return "", err
 	}
@@ -154,7 +166,11 @@ func (m *machine) mdTable(args []any) (any, error) {
 	if err := writeRow(func(string) (string, error) { return m.cell("---") }); err != nil {
 		return nil, err
 	}
-	for _, row := range rows {
+	for at := range rows.len() {
+		row, err := rows.at(m, at)
+		if err != nil {
+			return nil, err
+		}
 		object := row.(map[string]any)
 		if err := writeRow(func(column string) (string, error) { return m.cell(object[column]) }); err != nil {
 			return nil, err

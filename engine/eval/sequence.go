@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"iter"
+
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/schema"
 )
@@ -64,6 +66,22 @@ func (s *sequence) atOrNull(m *machine, i int) (any, error) {
 		return nil, nil
 	}
 	return s.at(m, i)
+}
+
+// all yields the elements in their order, up to one that can't be read: wrong says why.
+func (s *sequence) all(m *machine, wrong *error) iter.Seq[any] {
+	return func(yield func(any) bool) {
+		for i := range s.len() {
+			v, err := s.at(m, i)
+			if err != nil {
+				*wrong = err
+				return
+			}
+			if !yield(v) {
+				return
+			}
+		}
+	}
 }
 
 // cut is the list's part [from, to).

@@ -3,6 +3,8 @@ package local
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/drive"
@@ -131,11 +133,41 @@ func sizeOf(event []byte, commands []journal.Command) (int64, error) {
 	if len(commands) == 0 {
 		return inPages(int64(len(event)) + recordFrame), nil
 	}
-	encoded, err := json.Marshal(commands)
+	small, large := withoutLarge(commands)
+	encoded, err := json.Marshal(small)
 	if err != nil {
 		return 0, fmt.Errorf("encode commands: %w", err)
 	}
-	return inPages(int64(len(event)+len(encoded)) + recordFrame), nil
+	return inPages(int64(len(event)+len(encoded)+large) + recordFrame), nil
+}
+
+// largeOutput is from which size on an output is counted without a copy of it.
+const largeOutput = 1 << 20
+
+// withoutLarge returns commands in which a 0 stands for each large output of a run, and
+// what these take more than that.
+func withoutLarge(commands []journal.Command) (small []journal.Command, more int) {
+	small = commands
+	for i := range commands {
+		finish := commands[i].Finish
+		if finish == nil {
+			continue
+		}
+		for name, value := range finish.Outputs {
+			if len(value) < largeOutput || !journal.Plain(value) {
+				continue
+			}
+			if small[i].Finish == finish { // the first one: others keep theirs
+				own := *finish
+				own.Outputs = maps.Clone(finish.Outputs)
+				small = slices.Clone(small)
+				small[i].Finish = &own
+			}
+			small[i].Finish.Outputs[name] = json.RawMessage("0")
+			more += len(value) - 1
+		}
+	}
+	return small, more
 }
 
 // take applies an event, the answer to a command unless that is nil, and

@@ -82,6 +82,8 @@ type watcher struct {
 	bytes  int // of queue
 	ready  chan struct{}
 	closed bool
+
+	noRecords bool // it wants none of the stored records
 }
 
 func newFeed() *feed { return &feed{watchers: map[*watcher]struct{}{}} }
@@ -93,6 +95,9 @@ func (f *feed) send(update Update) {
 		update.Shared = new(runs.Shared)
 	}
 	for w := range f.watchers {
+		if update.Kind == UpdateRecord && w.noRecords {
+			continue
+		}
 		if !w.put(update) {
 			delete(f.watchers, w)
 		}
@@ -206,8 +211,10 @@ func (r *run) publish(applied *batch) {
 	var seq uint64
 	if applied.record != nil {
 		seq = applied.record.Seq
-		if record, err := json.Marshal(applied.record); err == nil {
-			r.feed.send(Update{Kind: UpdateRecord, RunID: r.row.ID, Seq: seq, Record: record})
+		if r.feed.wantsRecords() {
+			if record, err := json.Marshal(applied.record); err == nil {
+				r.feed.send(Update{Kind: UpdateRecord, RunID: r.row.ID, Seq: seq, Record: record})
+			}
 		}
 	}
 	for i := range applied.logs {
@@ -219,6 +226,18 @@ func (r *run) publish(applied *batch) {
 	if applied.row != nil {
 		r.feed.send(Update{Kind: UpdateRun, RunID: r.row.ID, Seq: seq, Run: applied.row})
 	}
+}
+
+// wantsRecords reports whether a watcher wants the stored records.
+func (f *feed) wantsRecords() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for w := range f.watchers {
+		if !w.noRecords {
+			return true
+		}
+	}
+	return false
 }
 
 func (f *feed) watched() bool {

@@ -156,12 +156,17 @@ func (r *run) withWait(step runs.Step) runs.Step {
 	return step
 }
 
+// NoRecords is where a watcher begins that wants to know how things stand and what
+// happens, and none of the records: those with pages are large.
+const NoRecords = 1 << 62
+
 // Watch sends the stored records after from, then every step and the run as
 // they are, then what happens, until the run is closed or paused or nobody
-// drives it; then UpdateEnd. The channel is closed at the end, or with ctx, or
+// drives it; then UpdateEnd. With NoRecords as from it sends no records at all. The channel is closed at the end, or with ctx, or
 // when the reader is too slow.
 func (d *Driver) Watch(ctx context.Context, id string, from uint64) (<-chan Update, error) {
 	out, w := make(chan Update), newWatcher()
+	w.noRecords = from >= NoRecords
 	var joined *run
 	var stored uint64
 	err := d.inspect(ctx, id, true, func(r *run) {

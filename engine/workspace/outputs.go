@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -25,17 +26,16 @@ func RenderOutput(format string, columns []string, raw json.RawMessage) ([]byte,
 	if format != FormatCSV {
 		return append(append([]byte{}, raw...), '\n'), nil
 	}
-	value, err := schema.Of(schema.Any).Decode(raw)
+	if text := bytes.TrimSpace(raw); !json.Valid(text) || text[0] != '[' {
+		return nil, fmt.Errorf("the format csv needs text or rows")
+	}
+	rows, err := schema.NewEncoded(schema.EncodedPart{Text: raw})
 	if err != nil {
 		return nil, fmt.Errorf("read the rows: %w", err)
 	}
-	rows, ok := value.([]any)
-	if !ok {
-		return nil, fmt.Errorf("the format csv needs text or rows")
-	}
-	rendered, err := eval.CSV(rows, columns)
-	if err != nil {
+	var rendered bytes.Buffer
+	if err := eval.CSV(&rendered, rows, columns); err != nil {
 		return nil, fmt.Errorf("the format csv: %w", err)
 	}
-	return []byte(rendered), nil
+	return rendered.Bytes(), nil
 }

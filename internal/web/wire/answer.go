@@ -18,16 +18,31 @@ func EncodeJSON(value any) ([]byte, error) {
 	return buffer.Bytes(), err
 }
 
-// WriteJSON answers with one JSON value and a line feed.
+// WriteJSON answers with one JSON value and a line feed. A long one is held once while
+// it is written.
 func WriteJSON(w http.ResponseWriter, status int, value any) {
-	data, err := EncodeJSON(value)
-	if err != nil {
+	answer := &jsonAnswer{w: w, status: status}
+	encoder := json.NewEncoder(answer)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil && !answer.begun { // else the client is gone: nobody is left to tell
 		NewProblem(CodeInternal, "encode the answer: "+err.Error()).Write(w)
-		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(data) // the client is gone: nobody is left to tell
+}
+
+// jsonAnswer begins the answer with its first write: the value was encoded then.
+type jsonAnswer struct {
+	w      http.ResponseWriter
+	status int
+	begun  bool
+}
+
+func (a *jsonAnswer) Write(data []byte) (int, error) {
+	if !a.begun {
+		a.begun = true
+		a.w.Header().Set("Content-Type", "application/json")
+		a.w.WriteHeader(a.status)
+	}
+	return a.w.Write(data)
 }
 
 // Contain lets answer write what a request hears whose handler panics, but for one
