@@ -3419,6 +3419,11 @@ class Call(Generic[C]):
         self.log = Log(core)
 
     @property
+    def recipe(self) -> bytes:
+        """What Manifest.recipe gave to the connection of this call; b"" where the plugin is not described."""
+        return self._core.conn.recipe
+
+    @property
     def http(self) -> HTTPClient:
         """The connection's HTTP client, bound to this call."""
         return HTTPClient(self._core)
@@ -3882,6 +3887,7 @@ class _Action:
     config_checks: List[Callable[[Any, Any, List[str]], Iterable[Problem]]] = dataclasses.field(default_factory=list)
     config_narrowers: List[Callable[[Any, Any, List[str]], Any]] = dataclasses.field(default_factory=list)
     identify: Optional[Callable[[Any, List[str]], str]] = None
+    told: bool = False  # of a plugin that describes what it is told
     reconcile: Optional[Callable[..., Reconciled]] = None
     input: _Schema = dataclasses.field(default_factory=_Schema)
     output: _Schema = dataclasses.field(default_factory=_Schema)
@@ -3918,6 +3924,75 @@ class _Action:
         return self.run(call, input) if self.takes_input else self.run(call)
 
 
+S = TypeVar("S")
+
+
+@dataclasses.dataclass(frozen=True)
+class ToldFile:
+    """A file of the project that settings name: pointer is the place of its path in the settings."""
+    pointer: str
+    path: str
+    content: bytes
+
+
+@dataclasses.dataclass(frozen=True)
+class Told(Generic[S]):
+    """What a project tells a plugin: `with` of it in flowrun.yaml, under the name that it has there."""
+    name: str
+    settings: S
+    files: Sequence[ToldFile] = ()
+
+    def file(self, pointer: str) -> Optional[ToldFile]:
+        """The file that the settings name at a JSON Pointer, such as "/document"."""
+        return next((f for f in self.files if f.pointer == pointer), None)
+
+
+@dataclasses.dataclass
+class Entry:
+    """What lists show of an action: effect is "read", "idempotent", "keyed" or "once"."""
+    name: str
+    doc: str
+    effect: str = "read"
+    limits: Sequence[str] = ()
+    paged: Optional[Paged] = None
+    range_max: Optional[RangeMax] = None
+    incremental: bool = False
+    timeout: float = 0
+    deprecated: str = ""
+
+
+@dataclasses.dataclass
+class ActionBody:
+    """The rest of an action: the JSON Schemas of its input and its output, and a recipe of at most 1 MiB, without
+    secrets, which comes back with each call."""
+    input: Any
+    output: Any
+    recipe: bytes = b""
+    faults: Sequence[Fault] = ()
+    examples: Sequence[Example] = ()
+
+
+@dataclasses.dataclass
+class Manifest:
+    """What a plugin makes of what it is told. action makes one of the actions, when somebody uses it. config is the JSON
+    Schema of a connection's config, None for that of the Call; recipe comes back with each connection, see
+    Call.recipe; warnings are what is not taken of the settings, with pointers into them."""
+    actions: Sequence[Entry]
+    action: Callable[[str], ActionBody]
+    doc: str = ""
+    config: Any = None
+    recipe: bytes = b""
+    limits: Sequence[Limit] = ()
+    token_action: str = ""
+    login: Optional[Login] = None
+    simulator: Sequence[str] = ()
+    warnings: Sequence[Problem] = ()
+
+
+class _NotReady(Exception):
+    """What the author of a plugin, or of what calls it, has to mend: FAILED_PRECONDITION."""
+
+
 class Plugin:
     """A plugin: its actions are given by decorators, and serve() is its main function. Mistakes in its parts (a field
     without a schema, two actions of one name) are told by problems() and refused by serve()."""
@@ -3939,6 +4014,7 @@ class Plugin:
         self._errors: List[str] = []
         self._lock = threading.Lock()
         self._finished = False
+        self._described: Optional[_Describer] = None
 
     # -- parts
 
@@ -4052,6 +4128,22 @@ class Plugin:
             return self._part_of(action, add)(fn)
         return declare
 
+    def described(self, describe: Callable[[Any], Manifest], execute: Callable[..., Any], *,
+                  validate: Optional[Callable[[bytes, Any, List[str]], Tuple[Iterable[Problem], Any]]] = None,
+                  validate_config: Optional[Callable[[bytes, Any], Iterable[Problem]]] = None,
+                  reconcile: Optional[Callable[..., Reconciled]] = None) -> None:
+        """Makes the plugin one whose actions are made of what a project tells it:
+        `plugins: {crm: {source: ./p, with: {document: ./crm.json}}}`.
+
+        describe(told: Told[Settings]) reads what the project tells; it is pure, and an Error with a pointer into the
+        settings is shown at that place of flowrun.yaml. Settings are a dataclass; format="project-file" on a text has
+        the host read that file. execute(call: Call[Config], recipe, input) makes one call of an action: a process that
+        is started for it never sees the settings, only the recipe of the action; its output is held against the
+        schema. validate(recipe, input, unknown) returns problems, and a narrowed output schema or None;
+        validate_config(recipe, config) and reconcile(call, recipe, input) are as elsewhere. There are no actions
+        besides."""
+        self._described = _Describer(self, describe, execute, validate, validate_config, reconcile)
+
     def reconcile_with(self, action: str) -> Callable[[F], F]:
         """Answers "did it happen?" for a call whose answer was lost: fn(call, input) returns Reconciled, and changes
         nothing. An exception counts as unknown."""
@@ -4097,6 +4189,8 @@ class Plugin:
             self._finish_limit(limit)
         for action in self._actions.values():
             self._finish_action(action)
+        if self._described:
+            return self._described.finish()
         if self.token_action and self.token_action not in self._actions:
             fail(f"token action {_quote(self.token_action)} is not an action of the plugin")
         if self.login:
@@ -4255,6 +4349,168 @@ class Plugin:
         return server, core, _first_error(found)
 
 
+class _Describer:
+    """A plugin that describes what it is told, without its types. Safe for concurrent use."""
+
+    def __init__(self, plugin: Plugin, describe: Callable[[Any], Manifest], execute: Callable[..., Any],
+                 validate: Optional[Callable[[bytes, Any, List[str]], Tuple[Iterable[Problem], Any]]],
+                 validate_config: Optional[Callable[[bytes, Any], Iterable[Problem]]],
+                 reconcile: Optional[Callable[..., Reconciled]]) -> None:
+        self.plugin, self.describe, self.execute, self.validate = plugin, describe, execute, validate
+        self.validate_config, self.reconcile = validate_config, reconcile
+        self.settings_type: Any = NoInput
+        self.settings = _Schema("object")
+        self.lock = threading.RLock()
+        self.made: Optional[_Made] = None
+        self.read: Dict[str, Tuple[bytes, _Action]] = {}
+        plugin._hints("execute of described", execute)
+        try:
+            told = list(typing.get_type_hints(describe).values())[:1]
+            self.settings_type = typing.get_args(told[0])[0] if told and typing.get_origin(told[0]) is Told else NoInput
+        except Exception as err:
+            plugin._errors.append(f"describe: {err}")
+
+    def finish(self) -> None:
+        """Derives the settings' schema, and checks what needs the whole plugin."""
+        fail = self.plugin._errors.append
+        try:
+            self.settings = _Reader(closed=True).read(self.settings_type)
+        except (TypeError, ValueError, NameError) as err:
+            return fail(f"settings: {err}")
+        if self.plugin._actions:
+            fail(f"action {next(iter(self.plugin._actions))}: a plugin that is described has no actions besides")
+        if self.plugin.token_action or self.plugin.login:
+            fail("token_action and login of a plugin that is described are parts of its manifest")
+        if self.settings.has_secrets():
+            fail("settings: they have secrets, which are for the config of a connection")
+
+    def manifest(self, name: str, told: Any) -> "_Made":
+        """What was made of settings; the last one is kept, since the actions of an index are asked for behind it."""
+        request = _messages().DescribeActionsRequest(name=name, settings=told)
+        key = request.SerializeToString(deterministic=True)
+        with self.lock:
+            if self.made is None or self.made.key != key:
+                self.made = _Made(self, key, name, told)
+            return self.made
+
+    def action(self, name: str, recipe: bytes) -> _Action:
+        """The action that a recipe describes; the last one under a name is kept."""
+        if not recipe:
+            raise _NotReady("the host hands no recipe back: it is older than the settings of plugins")
+        with self.lock:
+            known = self.read.get(name)
+            if known and known[0] == recipe:
+                return known[1]
+            described = _messages().Action()
+            try:
+                described.ParseFromString(recipe)
+            except Exception:
+                described = _messages().Action()
+            if described.name != name:
+                raise _NotReady("the recipe is not one of this plugin's")
+            made = self.new_action(described)
+            self.read[name] = (recipe, made)
+            return made
+
+    def new_action(self, described: Any) -> _Action:
+        """An action as it was described, which runs what the author gave."""
+        recipe = described.recipe
+        a = _Action(described.name, described.doc, described.effect, lambda call, value: self.execute(call, recipe, value), Dict[str, Any], Any, True,
+                    raw_input=described.input_schema, raw_output=described.output_schema)
+        a.input, a.input_text = _parse_schema(a.raw_input)
+        a.output, a.output_text = _parse_schema(a.raw_output)
+        a.told = True
+        if self.validate:
+            check = self.validate
+            a.validators.append(lambda value, unknown: check(recipe, value, unknown)[0])
+            a.narrowers.append(lambda value, unknown: check(recipe, value, unknown)[1])
+        if self.reconcile:
+            ask = self.reconcile
+            a.reconcile = lambda call, value: ask(call, recipe, value)
+        return a
+
+
+class _Made:
+    """A manifest that was read: refused is what is wrong with the settings."""
+
+    def __init__(self, of: _Describer, key: bytes, name: str, told: Any) -> None:
+        self.of, self.key, self.name = of, key, name
+        self.author = Manifest([], lambda name: ActionBody({}, {}))
+        self.entries: Dict[str, _Action] = {}
+        p = of.plugin
+        settings, problems = _decode_into(told.value.json.decode(), of.settings, of.settings_type, ())
+        self.refused = _first_error(problems)
+        if self.refused is None:
+            try:
+                self.author = of.describe(Told(name, settings, [ToldFile(f.pointer, f.path, f.content) for f in told.files]))
+            except Error as err:
+                self.refused = err
+            except Exception as err:
+                raise _NotReady(f"its author has to mend it: describe what it is told: {_panic_text(err)}") from err
+        m = self.author
+        self.plugin = Plugin(p.name, p.version, m.doc or p.doc, base_url=p.base_url, hosts=p.hosts, env=p.env, uses_state=p.uses_state,
+                             limits=[*p.limits, *m.limits], token_action=m.token_action, login=m.login, simulator=m.simulator or p.simulator)
+        self.plugin._config_type = p._config_type
+        self.plugin._finish_config()
+        self.config_text = self.plugin._config.json()
+        if m.config is not None:
+            try:
+                self.plugin._config, self.config_text = _parse_schema(m.config)
+            except (TypeError, ValueError) as err:
+                raise _NotReady(f"its author has to mend it: config: {err}") from err
+        for limit in self.plugin.limits:
+            self.plugin._finish_limit(limit)
+        effects = {"read": _READ, "idempotent": _IDEMPOTENT, "keyed": _KEYED, "once": _ONCE}
+        for entry in m.actions:
+            if entry.name in self.entries or entry.effect not in effects:
+                self.plugin._errors.append(f"action {_quote(entry.name)} is declared twice, or has no effect of {', '.join(effects)}")
+                continue
+            self.entries[entry.name] = _Action(
+                entry.name, entry.doc, effects[entry.effect], of.execute, Any, Any, True, limits=list(entry.limits), paged=entry.paged,
+                range_max=entry.range_max, incremental=entry.incremental, timeout=entry.timeout, deprecated=entry.deprecated)
+        if self.plugin._errors:
+            raise _NotReady("its author has to mend it: " + "; ".join(self.plugin._errors))
+
+    def whole(self, server: "_Server", name: str) -> Any:
+        """One action of the index, checked as others are; its recipe is the action with the author's in it."""
+        entry = self.entries.get(name)
+        if entry is None:
+            raise _NotReady(f"the index has no action {_quote(shown(name, 64))}")
+        body = self.author.action(name)
+        a = dataclasses.replace(entry, raw_input=body.input, raw_output=body.output, faults=list(body.faults), examples=list(body.examples), input_type=Dict[str, Any])
+        self.plugin._finish_action(a)
+        if self.plugin._errors:
+            errors, self.plugin._errors = self.plugin._errors, []
+            raise _NotReady("; ".join(errors))
+        described = server._describe_action(a)
+        described.recipe = body.recipe
+        described.recipe = described.SerializeToString(deterministic=True)
+        return described
+
+
+def _misfit(a: _Action, held: str) -> Optional[Error]:
+    """The failure of a call whose output is not what the action describes: the author passes on what a service says."""
+    checker = _Checker(())
+    checker.value(_whole_numbers(_tree(held)), a.output, "")
+    wrong = _first_error(checker.problems)
+    if wrong is None:
+        return None
+    at = wrong.pointer + ": " if wrong.pointer else ""
+    return Error(Code.UNEXPECTED_RESPONSE, f"the answer does not fit the output that {a.name} describes: {at}{wrong.message}",
+                 applied=Applied.NOT_APPLIED if a.effect == _READ else Applied.APPLIED, details={"output_pointer": wrong.pointer})
+
+
+def _whole_numbers(value: Any) -> Any:
+    """A document with numbers such as 3320.0 as JSON Schema sees them: as integers."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53:
+        return int(value)
+    if isinstance(value, list):
+        return [_whole_numbers(v) for v in value]
+    if isinstance(value, dict):
+        return {k: _whole_numbers(v) for k, v in value.items()}
+    return value
+
+
 @dataclasses.dataclass
 class Tried:
     """How a call of Plugin.try_action ended: with an output, pending, or with an error."""
@@ -4274,6 +4530,7 @@ class _Connection:
 
     def __init__(self, plugin: Plugin, name: str = "", hash: str = "") -> None:
         self.name, self.hash = name, hash
+        self.wire = self.recipe = b""  # the host's, and the author's in it
         self.config: Any = None
         self.base_url = self.user_agent = ""
         self.proxy: Optional[_Proxy] = None
@@ -4282,13 +4539,21 @@ class _Connection:
         self.pool = _Pool(None)
 
     @staticmethod
-    def open(plugin: Plugin, name: str, hash: str, document: str) -> Tuple[Optional["_Connection"], List[Problem]]:
+    def open(plugin: Plugin, name: str, hash: str, document: str, wire: bytes = b"") -> Tuple[Optional["_Connection"], List[Problem]]:
         """Decodes and checks a config. It uses no network."""
-        config, problems = _decode_into(document, plugin._config, plugin._config_type, ())
+        shape, recipe = plugin._config, b""
+        if plugin._described and wire:
+            described = _messages().DescribeResponse()
+            try:
+                described.ParseFromString(wire)
+                shape, recipe = _parse_schema(described.config_schema)[0], described.recipe
+            except Exception:
+                return None, [Problem("", "the recipe is not one of this plugin's")]
+        config, problems = _decode_into(document, shape, plugin._config_type, ())
         if _first_error(problems):
             return None, problems
         conn = _Connection(plugin, name, hash)
-        conn.config = config
+        conn.config, conn.wire, conn.recipe = config, wire, recipe
         problems = [*problems, *conn.settle(config), *_token_problems(config)]
         if _first_error(problems):
             return None, problems
@@ -4296,6 +4561,8 @@ class _Connection:
             problems.append(Problem("/base_url", f"must not end in {plugin.path_prefix}", f"write it without {plugin.path_prefix}: the plugin adds it"))
         for check in plugin._validate_config:
             problems = [*problems, *check(config)]
+        if plugin._described and plugin._described.validate_config:
+            problems = [*problems, *plugin._described.validate_config(recipe, config)]
         url = _URL.parse(conn.base_url)
         if url is not None and url.origin:
             conn.granted.append(url.origin)
@@ -4306,7 +4573,7 @@ class _Connection:
                 problems = [*problems, Problem("", f"{_quote(shown(host, 128))} {err}")]
         if _first_error(problems):
             return None, problems
-        conn.secrets = _secret_values(plugin._config, document)
+        conn.secrets = _secret_values(shape, document)
         return conn, problems
 
     def settle(self, config: Any) -> List[Problem]:
@@ -4641,7 +4908,51 @@ class _Server:
             described.login.CopyFrom(pb.Login(**dataclasses.asdict(p.login)))
         if p.delivery:
             described.delivery.CopyFrom(pb.Delivery(**dataclasses.asdict(p.delivery)))
+        return self._describe_told(p._described, request, described) if p._described else described
+
+    def _describe_told(self, d: _Describer, request: Any, described: Any) -> Any:
+        """What a plugin is by what it is told; without that, what it can be told."""
+        pb = _messages()
+        if d.reconcile:
+            described.plugin.features.append("reconcile")
+        described.plugin.features.extend(["settings", "index"])
+        described.settings_schema = d.settings.json().encode()
+        if not request.HasField("settings"):
+            return described
+        made = d.manifest(request.name, request.settings)
+        described.name = request.name
+        if made.refused:
+            described.diagnostics.extend(_diagnostics([Problem(made.refused.pointer, made.refused.message, made.refused.hint)]))
+            return described
+        own = _Server(made.plugin).describe(pb.DescribeRequest(), None)
+        described.doc, described.config_schema, described.token_action = own.doc, made.config_text.encode(), own.token_action
+        for field in ("limiters", "simulator"):
+            described.ClearField(field)
+            getattr(described, field).extend(getattr(own, field))
+        if made.plugin.login:
+            described.login.CopyFrom(own.login)
+        described.diagnostics.extend(_diagnostics(list(made.author.warnings)))
+        described.actions.extend(self._describe_action(a) for a in made.entries.values())
+        described.recipe = pb.DescribeResponse(name=described.name, config_schema=described.config_schema, recipe=made.author.recipe).SerializeToString(deterministic=True)
         return described
+
+    def describe_actions(self, request: Any, context: Any) -> Any:
+        """Makes actions of an index whole."""
+        if self.plugin._described is None:
+            raise _NotReady("the plugin has no index")
+        made = self.plugin._described.manifest(request.name, request.settings)
+        if made.refused:
+            raise _NotReady(made.refused.message)
+        try:
+            return _messages().DescribeActionsResponse(actions=[made.whole(self, name) for name in request.actions])
+        except Error as err:
+            raise _NotReady(err.message) from err
+
+    def action(self, name: str, recipe: bytes) -> Optional[_Action]:
+        """An action by its name: of the plugin, or of the recipe that the host hands back."""
+        if self.plugin._described:
+            return self.plugin._described.action(name, recipe)
+        return self.plugin._actions.get(name)
 
     def _describe_action(self, a: _Action) -> Any:
         pb = _messages()
@@ -4661,7 +4972,7 @@ class _Server:
         return described
 
     def validate(self, request: Any, context: Any) -> Any:
-        pb, a = _messages(), self.plugin._actions.get(request.action)
+        pb, a = _messages(), self.action(request.action, request.recipe)
         if a is None:
             return pb.ValidateResponse(diagnostics=_diagnostics([self._no_action(request.action)]))
         unknown = _unknown_set(request.unknown)
@@ -4705,9 +5016,9 @@ class _Server:
     def connect(self, request: Any, context: Any) -> Any:
         name, hash = request.connection, request.config_hash
         known = self.connections.get(name)
-        if known and hash and known.hash == hash:
+        if known and hash and known.hash == hash and known.wire == request.recipe:
             return _messages().ConnectResponse()
-        opened, problems = _Connection.open(self.plugin, name, hash, request.config.json.decode())
+        opened, problems = _Connection.open(self.plugin, name, hash, request.config.json.decode(), request.recipe)
         if opened:
             with self.lock:
                 replaced, self.connections[name] = self.connections.get(name), opened
@@ -4774,13 +5085,20 @@ class _Server:
                     return events.put((kind, payload), timeout=0.5)
                 except queue.Full:
                     continue
-        core = self.core(context, self.plugin._actions.get(request.action), request.run, put)
+        unread: Optional[_NotReady] = None
+        try:
+            action = self.action(request.action, request.recipe)
+        except _NotReady as err:
+            action, unread = None, err
+        core = self.core(context, action, request.run, put)
         core.checkpoint, core.page_cursor, core.watermark = request.checkpoint, request.page_cursor, request.watermark
         core.page_note, core.all_pages, core.blobs = request.page_note, request.all_pages, request.blobs
         context.add_callback(gone.set)
 
         def work() -> None:
             try:
+                if unread:
+                    raise Error(Code.INTERNAL, str(unread), applied=Applied.NOT_APPLIED)
                 end = self.end(core, request)
             except BaseException as err:  # of the SDK itself
                 end = _messages().ExecuteEvent(failed=core.proto_error(_as_error(err)))
@@ -4850,9 +5168,11 @@ class _Server:
         except BaseException as err:
             return "failed", self.failure(core, err)
         try:
-            return "completed", dumps(output)
+            held = dumps(output)
         except (TypeError, ValueError, RecursionError) as err:
             return "failed", Error(Code.INTERNAL, f"encode the output: {err}", applied=self.happened(core))
+        misfit = _misfit(core.action, held) if core.action.told else None
+        return ("failed", misfit) if misfit else ("completed", held)
 
     @staticmethod
     def failure(core: _Core, err: BaseException) -> Error:
@@ -4866,7 +5186,7 @@ class _Server:
         return error
 
     def reconcile(self, request: Any, context: Any) -> Any:
-        pb, a = _messages(), self.plugin._actions.get(request.action)
+        pb, a = _messages(), self.action(request.action, request.recipe)
         if a is None or a.reconcile is None:
             return pb.ReconcileResponse(note="the plugin cannot tell")
         core = self.core(context, a, request.run)
@@ -5018,7 +5338,7 @@ class _Process:
             "flowrun.plugin.v1.Plugin": {
                 "Describe": unary(server.describe, "Describe"), "Validate": unary(server.validate, "Validate"),
                 "Connect": unary(server.connect, "Connect"), "CheckConnection": unary(server.check_connection, "CheckConnection"),
-                "Reconcile": unary(server.reconcile, "Reconcile"),
+                "Reconcile": unary(server.reconcile, "Reconcile"), "DescribeActions": unary(server.describe_actions, "DescribeActions"),
                 "Execute": grpc.unary_stream_rpc_method_handler(server.execute, request_deserializer=pb.ExecuteRequest.FromString,
                                                                 response_serializer=lambda m: m.SerializeToString()),
             },
@@ -5072,6 +5392,8 @@ def _contained(grpc: Any, fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any],
     def call(request: Any, context: Any) -> Any:
         try:
             return fn(request, context)
+        except _NotReady as err:
+            context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(err))
         except BaseException as err:
             context.abort(grpc.StatusCode.INTERNAL, "the plugin panicked: " + _panic_text(err))
     return call

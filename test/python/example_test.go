@@ -202,7 +202,7 @@ func TestIssue15_5_TheSDKPassesMypy(t *testing.T) {
 	if err != nil {
 		t.Skip("SKIPPED: there is no mypy (scripts/install-python)")
 	}
-	command := exec.Command(mypy, "--strict", "--cache-dir", t.TempDir(), sdkFile, weatherFolder+"/weather.py", weatherFolder+"/test_weather.py", billingFolder+"/billing.py", billingFolder+"/test_billing.py", trackerFolder+"/tracker.py", "testdata/twin.py", "testdata/snoop.py", "testdata/largefile.py",
+	command := exec.Command(mypy, "--strict", "--cache-dir", t.TempDir(), sdkFile, weatherFolder+"/weather.py", weatherFolder+"/test_weather.py", billingFolder+"/billing.py", billingFolder+"/test_billing.py", trackerFolder+"/tracker.py", "testdata/twin.py", "testdata/snoop.py", "testdata/catalog.py", "testdata/largefile.py",
 		newPlugin+"/plugin/main.py", newPlugin+"/plugin/simulator.py", newPlugin+"/test_plugin.py")
 	command.Env = append(os.Environ(), "MYPYPATH=../../sdk/python:"+weatherFolder+":"+billingFolder+":"+trackerFolder+":"+newPlugin+"/plugin")
 	if output, err := command.CombinedOutput(); err != nil {
