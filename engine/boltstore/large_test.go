@@ -2,6 +2,7 @@ package boltstore_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -490,4 +493,93 @@ func TestRunsExpireWithTheirLargeValues(t *testing.T) {
 		t.Errorf("%d files are left", len(files))
 	}
 	closeStore(t, s)
+}
+
+// hooked is a context that does something when it is first asked for its end.
+type hooked struct {
+	context.Context
+	once sync.Once
+	do   func()
+}
+
+func (h *hooked) Err() error {
+	h.once.Do(h.do)
+	return h.Context.Err()
+}
+
+// TestABackupKeepsWhatGoesMeanwhile: a run that is removed after the backup has begun is in
+// it with its large values; their files go when the backup has them.
+func TestABackupKeepsWhatGoesMeanwhile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path, copied := filepath.Join(dir, "flowrun.db"), filepath.Join(dir, "backup.db")
+	s := openTimed(t, path)
+	storetest.Create(t, s, storetest.Row(1), 1)
+	digest := putLarge(t, s, 1, 1).Digest
+	if err := storetest.Append(s, storetest.ID(1), nil, storetest.Closed(*storetest.Row(1))); err != nil {
+		t.Fatal(err)
+	}
+	during := &hooked{Context: t.Context(), do: func() {
+		if err := s.DeleteRun(storetest.ID(1)); err != nil {
+			t.Error(err)
+		}
+		if sweep, err := s.SweepBlobs(t.Context()); err != nil || sweep.Files != 0 {
+			t.Errorf("swept %+v, %v", sweep, err)
+		}
+	}}
+	if _, err := s.Backup(during, copied); err != nil {
+		t.Fatal(err)
+	}
+	if files := largeFiles(t, path); len(files) != 0 {
+		t.Errorf("after the backup %v are left", files)
+	}
+	closeStore(t, s)
+	if report := checkLarge(t, copied); report.Err() != nil || report.LargeValues != 1 {
+		t.Errorf("the backup: %+v", report)
+	}
+	backup := openTimed(t, copied)
+	defer func() { closeStore(t, backup) }()
+	wantLarge(t, backup, 1, 1, digest)
+}
+
+// TestP12NoPartIsTakenWhileTheDiskIsNearlyFull: what stands stays, and goes on when there is
+// room again.
+func TestP12NoPartIsTakenWhileTheDiskIsNearlyFull(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "flowrun.db")
+	var free atomic.Uint64
+	free.Store(1 << 40)
+	o := timed()
+	now := storetest.Begin()
+	var mu sync.Mutex
+	o.Now = func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		now = now.Add(time.Minute) // the file system is asked anew each time
+		return now
+	}
+	o.FreeSpace = func(string) (uint64, uint64, error) { return free.Load(), 1 << 40, nil }
+	s, err := boltstore.Open(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { closeStore(t, s) }()
+	storetest.Create(t, s, storetest.Row(1), 1)
+	put := func(offset int64) error {
+		return s.Blobs(nil).AppendBlob(storetest.ID(1), "u", offset, []byte("part "), false, nil)
+	}
+	if err := put(0); err != nil {
+		t.Fatal(err)
+	}
+	free.Store(64 << 20)
+	if err := put(5); !errors.Is(err, store.ErrPressure) || !strings.Contains(err.Error(), path) && !strings.Contains(err.Error(), "disk") {
+		t.Errorf("with 64 MiB free: %v", err)
+	}
+	if stage, err := s.Blobs(nil).StageBlob(storetest.ID(1), "u"); err != nil || stage.Size != 5 {
+		t.Errorf("%+v, %v", stage, err)
+	}
+	free.Store(256 << 20) // no new run, and what is on its way goes on
+	if err := put(5); err != nil {
+		t.Error(err)
+	}
 }

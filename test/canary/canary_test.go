@@ -171,7 +171,8 @@ func (b *bench) connected() (connections []struct{ name, config string }) {
 func called() []string {
 	fields := fieldsOf((&pluginv1.ExecuteEvent{}).ProtoReflect(), (&pluginv1.Diagnostic{}).ProtoReflect(),
 		(&pluginv1.GetStateRequest{}).ProtoReflect(), (&pluginv1.PutStateRequest{}).ProtoReflect(),
-		(&pluginv1.AcquireTokenRequest{}).ProtoReflect(), (&pluginv1.CommitTokenRequest{}).ProtoReflect())
+		(&pluginv1.AcquireTokenRequest{}).ProtoReflect(), (&pluginv1.CommitTokenRequest{}).ProtoReflect(),
+		(&pluginv1.PutBlobRequest{}).ProtoReflect(), (&pluginv1.GetBlobRequest{}).ProtoReflect())
 	return append(fields, "stderr", "stdout", "status", "crash")
 }
 

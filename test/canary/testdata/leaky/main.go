@@ -249,11 +249,15 @@ func (l *leaky) ask(ctx context.Context, connection string, field protoreflect.F
 		return err
 	}
 	defer conn.Close()
+	if named := metadata.ValueFromIncomingContext(ctx, handshake.CallKey); len(named) == 1 {
+		ctx = metadata.AppendToOutgoingContext(ctx, handshake.CallKey, named[0])
+	}
 	ctx = metadata.AppendToOutgoingContext(ctx, handshake.LaunchTokenKey, token)
 	host := pluginv1grpc.NewHostClient(conn)
 	for method, request := range map[string]proto.Message{
 		"GetState": &pluginv1.GetStateRequest{Scope: "plugin", Key: "k"}, "PutState": &pluginv1.PutStateRequest{Scope: "plugin", Key: string(field.Name()), Value: []byte("v")},
 		"AcquireToken": &pluginv1.AcquireTokenRequest{Connection: connection}, "CommitToken": &pluginv1.CommitTokenRequest{},
+		"PutBlob": &pluginv1.PutBlobRequest{Upload: "u", Data: []byte("v"), Last: true}, "GetBlob": &pluginv1.GetBlobRequest{},
 	} {
 		if !poison(request, field, l.key) {
 			continue
@@ -275,6 +279,7 @@ func (l *leaky) ask(ctx context.Context, connection string, field protoreflect.F
 		}
 		answer := map[string]proto.Message{
 			"GetState": &pluginv1.GetStateResponse{}, "PutState": &pluginv1.PutStateResponse{}, "AcquireToken": &pluginv1.AcquireTokenResponse{}, "CommitToken": &pluginv1.CommitTokenResponse{},
+			"PutBlob": &pluginv1.PutBlobResponse{}, "GetBlob": &pluginv1.GetBlobResponse{},
 		}[method]
 		if err := conn.Invoke(ctx, "/flowrun.plugin.v1.Host/"+method, request, answer); err != nil {
 			return err
