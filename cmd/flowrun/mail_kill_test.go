@@ -27,6 +27,7 @@ type mailHeld struct {
 	mu   sync.Mutex
 	held bool
 	ids  []string // of the messages that it got whole
+	last []byte   // the last of them
 }
 
 func holdMail(t *testing.T, at string) *mailHeld {
@@ -84,7 +85,7 @@ func (h *mailHeld) talk(conn net.Conn) {
 			}
 			if m, err := mail.ReadMessage(bytes.NewReader(raw)); err == nil {
 				h.mu.Lock()
-				h.ids = append(h.ids, m.Header.Get("Message-ID"))
+				h.ids, h.last = append(h.ids, m.Header.Get("Message-ID")), raw
 				h.mu.Unlock()
 			}
 			h.hold(".")

@@ -79,6 +79,7 @@ func ProductRules() Rules { //nolint:funlen // a table
 			"plugins/files":     {"plugins/content", "sdk"},
 			"plugins/exec":      {"plugins/content", "plugins/internal/process", "sdk"},
 			"plugins/http":      {"plugins/content", "sdk"},
+			"plugins/mail":      {"plugins/internal/*", "sdk"},
 			"plugins/mcp":       {"plugins/content", "plugins/internal/*", "sdk"},
 			"plugins/*/*sim":    {"internal/simkit"},
 			// services with a description are called by recipes

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/net/idna"
 
+	"github.com/flowrun/flowrun/plugins/internal/naming"
 	"github.com/flowrun/flowrun/sdk"
 )
 
@@ -189,30 +190,7 @@ func parsePattern(text string) (pattern, string) {
 
 func (p pattern) takes(m mailbox) bool {
 	at := strings.LastIndexByte(m.key(), '@')
-	return matches(p.local, m.key()[:at]) && matches(p.domain, m.key()[at+1:])
-}
-
-// matches reports whether a text is of a pattern in which * stands for anything.
-func matches(pattern, text string) bool {
-	first, rest, more := strings.Cut(pattern, "*")
-	if !more {
-		return pattern == text
-	}
-	if !strings.HasPrefix(text, first) {
-		return false
-	}
-	text = text[len(first):]
-	for {
-		next, after, again := strings.Cut(rest, "*")
-		if !again {
-			return strings.HasSuffix(text, rest)
-		}
-		at := strings.Index(text, next)
-		if at < 0 {
-			return false
-		}
-		text, rest = text[at+len(next):], after
-	}
+	return naming.Matches(p.local, m.key()[:at]) && naming.Matches(p.domain, m.key()[at+1:])
 }
 
 // takes reports whether a list, which was checked, has an address.

@@ -4,19 +4,14 @@ package mail
 
 import (
 	"bufio"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
-	"math/big"
 	"mime"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flowrun/flowrun/plugins/auth/authsim"
 	"github.com/flowrun/flowrun/plugins/mail"
 	"github.com/flowrun/flowrun/sdk"
 	"github.com/flowrun/flowrun/sdk/sdktest"
@@ -114,34 +110,29 @@ func (s *server) open(t *testing.T, more in) *sdktest.Plugin {
 	return sdktest.Open(t, mail.New(), config)
 }
 
-// identity makes a key and a certificate of this machine, as files.
-func identity(t *testing.T) (key, certificate string) {
+// identity makes a key and a certificate of this machine as files, and one with who vouches
+// for them.
+func identity(t *testing.T) (key, certificate, authority string) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	made, vouches, err := authsim.Certificate(time.Now(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "mail of a test"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	signed, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoded, err := x509.MarshalPKCS8PrivateKey(private)
+	encoded, err := x509.MarshalPKCS8PrivateKey(made.PrivateKey)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	key, certificate = filepath.Join(dir, "key.pem"), filepath.Join(dir, "cert.pem")
-	for name, block := range map[string]*pem.Block{key: {Type: "PRIVATE KEY", Bytes: encoded}, certificate: {Type: "CERTIFICATE", Bytes: signed}} {
-		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
+	files := map[string][]byte{
+		"key.pem": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}), "ca.pem": vouches,
+		"cert.pem": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: made.Certificate[0]}),
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return key, certificate
+	return filepath.Join(dir, "key.pem"), filepath.Join(dir, "cert.pem"), filepath.Join(dir, "ca.pem")
 }
 
 func message(more in) in {
@@ -225,7 +216,7 @@ func TestIssue16_2_AddressesInAllLetters(t *testing.T) {
 // Each way to log in that the server has, over STARTTLS and over TLS from the first byte.
 func TestIssue16_2_LoggingInAtAServerOfOthers(t *testing.T) {
 	t.Parallel()
-	key, certificate := identity(t)
+	key, certificate, authority := identity(t)
 	for name, c := range map[string]struct {
 		secure   bool
 		method   string
@@ -239,7 +230,7 @@ func TestIssue16_2_LoggingInAtAServerOfOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, in{"secure": c.secure, "key": key, "cert": certificate, "methods": []string{c.method}, "user": "me", "password": "the-password"})
-			settings := in{"ca_file": certificate, "security": map[bool]string{true: "tls", false: "starttls"}[c.secure]}
+			settings := in{"ca_file": authority, "security": map[bool]string{true: "tls", false: "starttls"}[c.secure]}
 			for field, value := range c.settings {
 				settings[field] = value
 			}
@@ -271,7 +262,7 @@ func TestIssue16_2_LoggingInAtAServerOfOthers(t *testing.T) {
 // What the server refuses: a recipient, a size, a message in clear.
 func TestIssue16_2_WhatAServerOfOthersRefuses(t *testing.T) {
 	t.Parallel()
-	key, certificate := identity(t)
+	key, certificate, authority := identity(t)
 	s := start(t, in{"noTLS": true, "methods": []string{}, "size": 3000})
 	plugin := s.open(t, in{"security": "none"})
 	r := plugin.Call("send", message(in{"to": []any{"ann@example.com", "x@refused.example"}}))
@@ -285,7 +276,7 @@ func TestIssue16_2_WhatAServerOfOthersRefuses(t *testing.T) {
 		t.Errorf("no TLS: %v", r.Err)
 	}
 	closed := start(t, in{"key": key, "cert": certificate, "methods": []string{"PLAIN"}, "user": "me", "password": "the-password"})
-	if r := closed.open(t, in{"ca_file": certificate}).Call("send", message(nil)); r.Err == nil || r.Err.Code != sdk.CodeAuthRequired {
+	if r := closed.open(t, in{"ca_file": authority}).Call("send", message(nil)); r.Err == nil || r.Err.Code != sdk.CodeAuthRequired {
 		t.Errorf("no login: %v", r.Err)
 	}
 	if r := closed.open(t, in{}).Call("send", message(nil)); r.Err == nil || r.Err.Code != sdk.CodeUnavailable || !strings.Contains(r.Err.Message, "certificate") {
