@@ -58,7 +58,7 @@ func TestARunIsStartedAndRead(t *testing.T) {
 	if err != nil || other.ApplicationproblemJSON422 == nil || other.ApplicationproblemJSON422.Code != "idempotency_key_reused" {
 		t.Errorf("another body under that key: %v %s", err, other.Body)
 	}
-	if got, err := client.GetRunWithResponse(ctx, run.Id); err != nil || got.JSON200 == nil || got.JSON200.Run.Id != run.Id {
+	if got, err := client.GetRunWithResponse(ctx, run.Id, nil); err != nil || got.JSON200 == nil || got.JSON200.Run.Id != run.Id {
 		t.Errorf("get: %v %s", err, got.Body)
 	}
 	list, err := client.ListRunsWithResponse(ctx, &api.ListRunsParams{Label: pointer([]string{"team=docs"}), Status: pointer(api.ListRunsParamsStatusSucceeded)})
@@ -82,7 +82,7 @@ func TestARunIsStartedAndRead(t *testing.T) {
 	if err != nil || resume.ApplicationproblemJSON409 == nil || resume.ApplicationproblemJSON409.Code != "conflict" {
 		t.Errorf("resume of a run that succeeded: %v %s", err, resume.Body)
 	}
-	if gone, err := client.GetRunWithResponse(ctx, "01zzz"); err != nil || gone.ApplicationproblemJSON404 == nil || gone.ApplicationproblemJSON404.Status != 404 {
+	if gone, err := client.GetRunWithResponse(ctx, "01zzz", nil); err != nil || gone.ApplicationproblemJSON404 == nil || gone.ApplicationproblemJSON404.Status != 404 {
 		t.Errorf("an unknown run: %v %s", err, gone.Body)
 	}
 }
@@ -111,7 +111,7 @@ func TestAStepIsApproved(t *testing.T) {
 		}
 		ended = line == "event: end"
 	}
-	got, err := client.GetRunWithResponse(ctx, id)
+	got, err := client.GetRunWithResponse(ctx, id, nil)
 	if err != nil || got.JSON200 == nil || got.JSON200.Run.Status != api.RunStatusSucceeded {
 		t.Fatalf("after the approval: %v %s", err, got.Body)
 	}

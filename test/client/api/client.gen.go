@@ -901,6 +901,51 @@ type Decision struct {
 	Rejected *bool `json:"rejected,omitempty"`
 }
 
+// Delivery Delivery is an output of a run on its way to one destination.
+type Delivery struct {
+	Action string `json:"action"`
+
+	// Attempts that were begun
+	Attempts int64 `json:"attempts"`
+
+	// By who had it tried again last
+	By         *string   `json:"by,omitempty"`
+	Connection *string   `json:"connection,omitempty"`
+	CreatedAt  time.Time `json:"created_at"`
+
+	// DeliveredAt when the destination's answer came
+	DeliveredAt *time.Time `json:"delivered_at,omitempty"`
+
+	// Error Error is the failure of a call, a step or a run. Message is safe to show and store. Pointer is a JSON Pointer into the step's `with`.
+	Error *Error `json:"error,omitempty"`
+
+	// Id DeliveryID
+	Id string `json:"id"`
+
+	// NextAt of the next attempt, while it waits
+	NextAt *time.Time `json:"next_at,omitempty"`
+
+	// Notice DeliveryNotice is a message to a notify target.
+	Notice *DeliveryNotice `json:"notice,omitempty"`
+	Output string          `json:"output"`
+	Run    string          `json:"run"`
+	State  string          `json:"state"`
+
+	// To the destination as its author wrote it
+	To string `json:"to"`
+}
+
+// DeliveryAnswer DeliveryAnswer are the deliveries of a run as they are now.
+type DeliveryAnswer struct {
+	Deliveries *[]Delivery `json:"deliveries"`
+}
+
+// DeliveryNotice DeliveryNotice is a message to a notify target.
+type DeliveryNotice struct {
+	Target string `json:"target"`
+	Text   string `json:"text"`
+}
+
 // Error Error is the failure of a call, a step or a run. Message is safe to show and store. Pointer is a JSON Pointer into the step's `with`.
 type Error struct {
 	Action  *string     `json:"action,omitempty"`
@@ -1639,6 +1684,18 @@ type Related struct {
 	Message   string `json:"message"`
 }
 
+// Request defines model for Request.
+type Request struct {
+	// Again Also what was delivered, and what may have been: under the same idempotency key.
+	Again *bool `json:"again,omitempty"`
+
+	// By Who asks. Over TCP it is ignored.
+	By *string `json:"by,omitempty"`
+
+	// Output Only the destinations of this output; all where it is not given.
+	Output *string `json:"output,omitempty"`
+}
+
 // RequestEntityTooLargeProblem A problem of the status 413.
 type RequestEntityTooLargeProblem struct {
 	Code   RequestEntityTooLargeProblemCode `json:"code"`
@@ -1690,8 +1747,10 @@ type RerunBody struct {
 
 // Result Result is a run with its steps and outputs: what `run -o json` prints.
 type Result struct {
-	Error   *Error                  `json:"error"`
-	Outputs *map[string]interface{} `json:"outputs"`
+	// Deliveries Deliveries are the outputs on their way to where they go, once the run has succeeded.
+	Deliveries *[]Delivery             `json:"deliveries,omitempty"`
+	Error      *Error                  `json:"error"`
+	Outputs    *map[string]interface{} `json:"outputs"`
 
 	// Plugins that the run was accepted with
 	Plugins *[]PluginPin `json:"plugins,omitempty"`
@@ -1808,7 +1867,10 @@ type RunStep struct {
 	Items   *int64      `json:"items,omitempty"`
 	Message *string     `json:"message,omitempty"`
 	Outputs interface{} `json:"outputs,omitempty"`
-	Pages   *int64      `json:"pages,omitempty"`
+
+	// OutputsBytes OutputsBytes is about how long outputs are that are left out for it, as updates of a watched run do.
+	OutputsBytes *int64 `json:"outputs_bytes,omitempty"`
+	Pages        *int64 `json:"pages,omitempty"`
 
 	// Path domains[example.com].whois; handlers: finally:log
 	Path string `json:"path"`
@@ -2329,6 +2391,21 @@ type GetRunsSummaryParams struct {
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// GetRunParams defines parameters for GetRun.
+type GetRunParams struct {
+	// Short Leave out the outputs of steps that are long, such as those of a reading of many pages: outputs_bytes says how long they are.
+	Short *bool `form:"short,omitempty" json:"short,omitempty"`
+}
+
+// GetBlobParams defines parameters for GetBlob.
+type GetBlobParams struct {
+	// Name The name to save it under; it is made safe.
+	Name *string `form:"name,omitempty" json:"name,omitempty"`
+
+	// Type Its media type. One that a browser could run is sent as application/octet-stream.
+	Type *string `form:"type,omitempty" json:"type,omitempty"`
+}
+
 // ListEventsParams defines parameters for ListEvents.
 type ListEventsParams struct {
 	// Limit The length of the page; 50 where it is not given.
@@ -2373,6 +2450,9 @@ type RerunRunParams struct {
 
 // ListStepsParams defines parameters for ListSteps.
 type ListStepsParams struct {
+	// Short Leave out the outputs of steps that are long, such as those of a reading of many pages: outputs_bytes says how long they are.
+	Short *bool `form:"short,omitempty" json:"short,omitempty"`
+
 	// Tail The last so many that fit, still in the order of the list; next_cursor leads to those before them. Not together with limit.
 	Tail *int64 `form:"tail,omitempty" json:"tail,omitempty"`
 
@@ -2463,6 +2543,9 @@ type AcknowledgeRunsJSONRequestBody = AcknowledgeBody
 
 // CancelRunJSONRequestBody defines body for CancelRun for application/json ContentType.
 type CancelRunJSONRequestBody = CancelBody
+
+// DeliverRunJSONRequestBody defines body for DeliverRun for application/json ContentType.
+type DeliverRunJSONRequestBody = Request
 
 // RerunRunJSONRequestBody defines body for RerunRun for application/json ContentType.
 type RerunRunJSONRequestBody = RerunBody
@@ -3413,7 +3496,14 @@ type ClientInterface interface {
 	// What `flowrun run -o json` prints. Scope: viewer.
 	//
 	// Corresponds with GET /api/v1/runs/{id} (the `GetRun` operationId).
-	GetRun(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
+	GetRun(ctx context.Context, id string, params *GetRunParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetBlob Get a large value of a run
+	//
+	// The digest is that of the reference in an output of the run or of one of its steps. A part is asked for with `Range` (206, or 416 where there is none); the ETag is made of the content's digest, for `If-Range` and `If-None-Match`. It is a file to save: it is sent as an attachment, and no browser runs it. Scope: viewer.
+	//
+	// Corresponds with GET /api/v1/runs/{id}/blobs/{digest} (the `GetBlob` operationId).
+	GetBlob(ctx context.Context, id string, digest string, params *GetBlobParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CancelRunWithBody Ask a run to end
 	//
@@ -3433,6 +3523,24 @@ type ClientInterface interface {
 	// Corresponds with POST /api/v1/runs/{id}/cancel (the `CancelRun` operationId).
 	CancelRun(ctx context.Context, id string, body CancelRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// DeliverRunWithBody Try once more to deliver the outputs of a run
+	//
+	// One attempt of each delivery that was not made yet, of all outputs or of one. It answers when these have ended, whether they went well or not: `state` says it. Scope: operator.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/v1/runs/{id}/deliver (the `DeliverRun` operationId).
+	DeliverRunWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeliverRun Try once more to deliver the outputs of a run
+	//
+	// One attempt of each delivery that was not made yet, of all outputs or of one. It answers when these have ended, whether they went well or not: `state` says it. Scope: operator.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/v1/runs/{id}/deliver (the `DeliverRun` operationId).
+	DeliverRun(ctx context.Context, id string, body DeliverRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListEvents List the stored records of a run
 	//
 	// The journal as it is stored; `cursor` is a sequence number. Scope: viewer.
@@ -3446,6 +3554,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /api/v1/runs/{id}/logs (the `ListLogs` operationId).
 	ListLogs(ctx context.Context, id string, params *ListLogsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetOutput Get one output of a run as a file
+	//
+	// Text as it is, rows of the format csv as CSV, a large value as its content, and every other value as JSON. A part is asked for with `Range` (206, or 416 where there is none); the ETag is made of the content's digest, for `If-Range` and `If-None-Match`. It is a file to save: it is sent as an attachment, and no browser runs it. Scope: viewer.
+	//
+	// Corresponds with GET /api/v1/runs/{id}/outputs/{name} (the `GetOutput` operationId).
+	GetOutput(ctx context.Context, id string, name string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RerunRunWithBody Start a new run that is linked to this one
 	//
@@ -4097,8 +4212,25 @@ func (c *Client) GetRunsSummary(ctx context.Context, params *GetRunsSummaryParam
 // What `flowrun run -o json` prints. Scope: viewer.
 //
 // Corresponds with GET /api/v1/runs/{id} (the `GetRun` operationId).
-func (c *Client) GetRun(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetRunRequest(c.Server, id)
+func (c *Client) GetRun(ctx context.Context, id string, params *GetRunParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetRunRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetBlob Get a large value of a run
+//
+// The digest is that of the reference in an output of the run or of one of its steps. A part is asked for with `Range` (206, or 416 where there is none); the ETag is made of the content's digest, for `If-Range` and `If-None-Match`. It is a file to save: it is sent as an attachment, and no browser runs it. Scope: viewer.
+//
+// Corresponds with GET /api/v1/runs/{id}/blobs/{digest} (the `GetBlob` operationId).
+func (c *Client) GetBlob(ctx context.Context, id string, digest string, params *GetBlobParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetBlobRequest(c.Server, id, digest, params)
 	if err != nil {
 		return nil, err
 	}
@@ -4147,6 +4279,44 @@ func (c *Client) CancelRun(ctx context.Context, id string, body CancelRunJSONReq
 	return c.Client.Do(req)
 }
 
+// DeliverRunWithBody Try once more to deliver the outputs of a run
+//
+// One attempt of each delivery that was not made yet, of all outputs or of one. It answers when these have ended, whether they went well or not: `state` says it. Scope: operator.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/v1/runs/{id}/deliver (the `DeliverRun` operationId).
+func (c *Client) DeliverRunWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeliverRunRequestWithBody(c.Server, id, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeliverRun Try once more to deliver the outputs of a run
+//
+// One attempt of each delivery that was not made yet, of all outputs or of one. It answers when these have ended, whether they went well or not: `state` says it. Scope: operator.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/v1/runs/{id}/deliver (the `DeliverRun` operationId).
+func (c *Client) DeliverRun(ctx context.Context, id string, body DeliverRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeliverRunRequest(c.Server, id, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListEvents List the stored records of a run
 //
 // The journal as it is stored; `cursor` is a sequence number. Scope: viewer.
@@ -4171,6 +4341,23 @@ func (c *Client) ListEvents(ctx context.Context, id string, params *ListEventsPa
 // Corresponds with GET /api/v1/runs/{id}/logs (the `ListLogs` operationId).
 func (c *Client) ListLogs(ctx context.Context, id string, params *ListLogsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListLogsRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetOutput Get one output of a run as a file
+//
+// Text as it is, rows of the format csv as CSV, a large value as its content, and every other value as JSON. A part is asked for with `Range` (206, or 416 where there is none); the ETag is made of the content's digest, for `If-Range` and `If-None-Match`. It is a file to save: it is sent as an attachment, and no browser runs it. Scope: viewer.
+//
+// Corresponds with GET /api/v1/runs/{id}/outputs/{name} (the `GetOutput` operationId).
+func (c *Client) GetOutput(ctx context.Context, id string, name string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetOutputRequest(c.Server, id, name)
 	if err != nil {
 		return nil, err
 	}
@@ -5587,7 +5774,7 @@ func NewGetRunsSummaryRequest(server string, params *GetRunsSummaryParams) (*htt
 }
 
 // NewGetRunRequest constructs an http.Request for the GetRun method
-func NewGetRunRequest(server string, id string) (*http.Request, error) {
+func NewGetRunRequest(server string, id string, params *GetRunParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -5610,6 +5797,113 @@ func NewGetRunRequest(server string, id string) (*http.Request, error) {
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Short != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "short", *params.Short, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetBlobRequest constructs an http.Request for the GetBlob method
+func NewGetBlobRequest(server string, id string, digest string, params *GetBlobParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "digest", digest, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/runs/%s/blobs/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Name != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "name", *params.Name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Type != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "type", *params.Type, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -5648,6 +5942,53 @@ func NewCancelRunRequestWithBody(server string, id string, contentType string, b
 	}
 
 	operationPath := fmt.Sprintf("/api/v1/runs/%s/cancel", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeliverRunRequest calls the generic DeliverRun builder with application/json body
+func NewDeliverRunRequest(server string, id string, body DeliverRunJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDeliverRunRequestWithBody(server, id, "application/json", bodyReader)
+}
+
+// NewDeliverRunRequestWithBody constructs an http.Request for the DeliverRun method, with any body, and a specified content type
+func NewDeliverRunRequestWithBody(server string, id string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/runs/%s/deliver", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -5873,6 +6214,47 @@ func NewListLogsRequest(server string, id string, params *ListLogsParams) (*http
 	return req, nil
 }
 
+// NewGetOutputRequest constructs an http.Request for the GetOutput method
+func NewGetOutputRequest(server string, id string, name string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/runs/%s/outputs/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewRerunRunRequest calls the generic RerunRun builder with application/json body
 func NewRerunRunRequest(server string, id string, params *RerunRunParams, body RerunRunJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -6016,6 +6398,18 @@ func NewListStepsRequest(server string, id string, params *ListStepsParams) (*ht
 		// styled parameters, preserving literal commas as delimiters
 		// per the OpenAPI spec (e.g. "color=blue,black,brown").
 		var rawQueryFragments []string
+
+		if params.Short != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "short", *params.Short, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
 
 		if params.Tail != nil {
 
@@ -7354,7 +7748,16 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/v1/runs/{id} (the `GetRun` operationId).
-	GetRunWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*GetRunResponse, error)
+	GetRunWithResponse(ctx context.Context, id string, params *GetRunParams, reqEditors ...RequestEditorFn) (*GetRunResponse, error)
+
+	// GetBlobWithResponse Get a large value of a run
+	//
+	// The digest is that of the reference in an output of the run or of one of its steps. A part is asked for with `Range` (206, or 416 where there is none); the ETag is made of the content's digest, for `If-Range` and `If-None-Match`. It is a file to save: it is sent as an attachment, and no browser runs it. Scope: viewer.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /api/v1/runs/{id}/blobs/{digest} (the `GetBlob` operationId).
+	GetBlobWithResponse(ctx context.Context, id string, digest string, params *GetBlobParams, reqEditors ...RequestEditorFn) (*GetBlobResponse, error)
 
 	// CancelRunWithBodyWithResponse Ask a run to end
 	//
@@ -7374,6 +7777,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /api/v1/runs/{id}/cancel (the `CancelRun` operationId).
 	CancelRunWithResponse(ctx context.Context, id string, body CancelRunJSONRequestBody, reqEditors ...RequestEditorFn) (*CancelRunResponse, error)
 
+	// DeliverRunWithBodyWithResponse Try once more to deliver the outputs of a run
+	//
+	// One attempt of each delivery that was not made yet, of all outputs or of one. It answers when these have ended, whether they went well or not: `state` says it. Scope: operator.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/runs/{id}/deliver (the `DeliverRun` operationId).
+	DeliverRunWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeliverRunResponse, error)
+
+	// DeliverRunWithResponse Try once more to deliver the outputs of a run
+	//
+	// One attempt of each delivery that was not made yet, of all outputs or of one. It answers when these have ended, whether they went well or not: `state` says it. Scope: operator.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/runs/{id}/deliver (the `DeliverRun` operationId).
+	DeliverRunWithResponse(ctx context.Context, id string, body DeliverRunJSONRequestBody, reqEditors ...RequestEditorFn) (*DeliverRunResponse, error)
+
 	// ListEventsWithResponse List the stored records of a run
 	//
 	// The journal as it is stored; `cursor` is a sequence number. Scope: viewer.
@@ -7391,6 +7812,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /api/v1/runs/{id}/logs (the `ListLogs` operationId).
 	ListLogsWithResponse(ctx context.Context, id string, params *ListLogsParams, reqEditors ...RequestEditorFn) (*ListLogsResponse, error)
+
+	// GetOutputWithResponse Get one output of a run as a file
+	//
+	// Text as it is, rows of the format csv as CSV, a large value as its content, and every other value as JSON. A part is asked for with `Range` (206, or 416 where there is none); the ETag is made of the content's digest, for `If-Range` and `If-None-Match`. It is a file to save: it is sent as an attachment, and no browser runs it. Scope: viewer.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /api/v1/runs/{id}/outputs/{name} (the `GetOutput` operationId).
+	GetOutputWithResponse(ctx context.Context, id string, name string, reqEditors ...RequestEditorFn) (*GetOutputResponse, error)
 
 	// RerunRunWithBodyWithResponse Start a new run that is linked to this one
 	//
@@ -9005,6 +9435,96 @@ func (r GetRunResponse) ContentType() string {
 	return ""
 }
 
+type GetBlobResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationproblemJSON400 *BadRequestProblem
+	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationproblemJSON401 *UnauthorizedProblem
+	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationproblemJSON403 *ForbiddenProblem
+	// ApplicationproblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationproblemJSON404 *NotFoundProblem
+	// ApplicationproblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationproblemJSON409 *ConflictProblem
+	// ApplicationproblemJSON421 the response for an HTTP 421 `application/problem+json` response
+	ApplicationproblemJSON421 *MisdirectedRequestProblem
+	// ApplicationproblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationproblemJSON429 *TooManyRequestsProblem
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetApplicationproblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r GetBlobResponse) GetApplicationproblemJSON400() *BadRequestProblem {
+	return r.ApplicationproblemJSON400
+}
+
+// GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r GetBlobResponse) GetApplicationproblemJSON401() *UnauthorizedProblem {
+	return r.ApplicationproblemJSON401
+}
+
+// GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r GetBlobResponse) GetApplicationproblemJSON403() *ForbiddenProblem {
+	return r.ApplicationproblemJSON403
+}
+
+// GetApplicationproblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r GetBlobResponse) GetApplicationproblemJSON404() *NotFoundProblem {
+	return r.ApplicationproblemJSON404
+}
+
+// GetApplicationproblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r GetBlobResponse) GetApplicationproblemJSON409() *ConflictProblem {
+	return r.ApplicationproblemJSON409
+}
+
+// GetApplicationproblemJSON421 returns the response for an HTTP 421 `application/problem+json` response
+func (r GetBlobResponse) GetApplicationproblemJSON421() *MisdirectedRequestProblem {
+	return r.ApplicationproblemJSON421
+}
+
+// GetApplicationproblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r GetBlobResponse) GetApplicationproblemJSON429() *TooManyRequestsProblem {
+	return r.ApplicationproblemJSON429
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetBlobResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetBlobResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetBlobResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetBlobResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetBlobResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type CancelRunResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -9110,6 +9630,117 @@ func (r CancelRunResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CancelRunResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeliverRunResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeliveryAnswer
+	// ApplicationproblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationproblemJSON400 *BadRequestProblem
+	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationproblemJSON401 *UnauthorizedProblem
+	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationproblemJSON403 *ForbiddenProblem
+	// ApplicationproblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationproblemJSON404 *NotFoundProblem
+	// ApplicationproblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationproblemJSON409 *ConflictProblem
+	// ApplicationproblemJSON413 the response for an HTTP 413 `application/problem+json` response
+	ApplicationproblemJSON413 *RequestEntityTooLargeProblem
+	// ApplicationproblemJSON415 the response for an HTTP 415 `application/problem+json` response
+	ApplicationproblemJSON415 *UnsupportedMediaTypeProblem
+	// ApplicationproblemJSON421 the response for an HTTP 421 `application/problem+json` response
+	ApplicationproblemJSON421 *MisdirectedRequestProblem
+	// ApplicationproblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationproblemJSON429 *TooManyRequestsProblem
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeliverRunResponse) GetJSON200() *DeliveryAnswer {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r DeliverRunResponse) GetApplicationproblemJSON400() *BadRequestProblem {
+	return r.ApplicationproblemJSON400
+}
+
+// GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r DeliverRunResponse) GetApplicationproblemJSON401() *UnauthorizedProblem {
+	return r.ApplicationproblemJSON401
+}
+
+// GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r DeliverRunResponse) GetApplicationproblemJSON403() *ForbiddenProblem {
+	return r.ApplicationproblemJSON403
+}
+
+// GetApplicationproblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r DeliverRunResponse) GetApplicationproblemJSON404() *NotFoundProblem {
+	return r.ApplicationproblemJSON404
+}
+
+// GetApplicationproblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r DeliverRunResponse) GetApplicationproblemJSON409() *ConflictProblem {
+	return r.ApplicationproblemJSON409
+}
+
+// GetApplicationproblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
+func (r DeliverRunResponse) GetApplicationproblemJSON413() *RequestEntityTooLargeProblem {
+	return r.ApplicationproblemJSON413
+}
+
+// GetApplicationproblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
+func (r DeliverRunResponse) GetApplicationproblemJSON415() *UnsupportedMediaTypeProblem {
+	return r.ApplicationproblemJSON415
+}
+
+// GetApplicationproblemJSON421 returns the response for an HTTP 421 `application/problem+json` response
+func (r DeliverRunResponse) GetApplicationproblemJSON421() *MisdirectedRequestProblem {
+	return r.ApplicationproblemJSON421
+}
+
+// GetApplicationproblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r DeliverRunResponse) GetApplicationproblemJSON429() *TooManyRequestsProblem {
+	return r.ApplicationproblemJSON429
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DeliverRunResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeliverRunResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeliverRunResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeliverRunResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeliverRunResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -9290,6 +9921,96 @@ func (r ListLogsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListLogsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetOutputResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationproblemJSON400 *BadRequestProblem
+	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationproblemJSON401 *UnauthorizedProblem
+	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationproblemJSON403 *ForbiddenProblem
+	// ApplicationproblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationproblemJSON404 *NotFoundProblem
+	// ApplicationproblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationproblemJSON409 *ConflictProblem
+	// ApplicationproblemJSON421 the response for an HTTP 421 `application/problem+json` response
+	ApplicationproblemJSON421 *MisdirectedRequestProblem
+	// ApplicationproblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationproblemJSON429 *TooManyRequestsProblem
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetApplicationproblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r GetOutputResponse) GetApplicationproblemJSON400() *BadRequestProblem {
+	return r.ApplicationproblemJSON400
+}
+
+// GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r GetOutputResponse) GetApplicationproblemJSON401() *UnauthorizedProblem {
+	return r.ApplicationproblemJSON401
+}
+
+// GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r GetOutputResponse) GetApplicationproblemJSON403() *ForbiddenProblem {
+	return r.ApplicationproblemJSON403
+}
+
+// GetApplicationproblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r GetOutputResponse) GetApplicationproblemJSON404() *NotFoundProblem {
+	return r.ApplicationproblemJSON404
+}
+
+// GetApplicationproblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r GetOutputResponse) GetApplicationproblemJSON409() *ConflictProblem {
+	return r.ApplicationproblemJSON409
+}
+
+// GetApplicationproblemJSON421 returns the response for an HTTP 421 `application/problem+json` response
+func (r GetOutputResponse) GetApplicationproblemJSON421() *MisdirectedRequestProblem {
+	return r.ApplicationproblemJSON421
+}
+
+// GetApplicationproblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r GetOutputResponse) GetApplicationproblemJSON429() *TooManyRequestsProblem {
+	return r.ApplicationproblemJSON429
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetOutputResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetOutputResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetOutputResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetOutputResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetOutputResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -12037,12 +12758,27 @@ func (c *ClientWithResponses) GetRunsSummaryWithResponse(ctx context.Context, pa
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /api/v1/runs/{id} (the `GetRun` operationId).
-func (c *ClientWithResponses) GetRunWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*GetRunResponse, error) {
-	rsp, err := c.GetRun(ctx, id, reqEditors...)
+func (c *ClientWithResponses) GetRunWithResponse(ctx context.Context, id string, params *GetRunParams, reqEditors ...RequestEditorFn) (*GetRunResponse, error) {
+	rsp, err := c.GetRun(ctx, id, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
 	return ParseGetRunResponse(rsp)
+}
+
+// GetBlobWithResponse Get a large value of a run
+//
+// The digest is that of the reference in an output of the run or of one of its steps. A part is asked for with `Range` (206, or 416 where there is none); the ETag is made of the content's digest, for `If-Range` and `If-None-Match`. It is a file to save: it is sent as an attachment, and no browser runs it. Scope: viewer.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /api/v1/runs/{id}/blobs/{digest} (the `GetBlob` operationId).
+func (c *ClientWithResponses) GetBlobWithResponse(ctx context.Context, id string, digest string, params *GetBlobParams, reqEditors ...RequestEditorFn) (*GetBlobResponse, error) {
+	rsp, err := c.GetBlob(ctx, id, digest, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetBlobResponse(rsp)
 }
 
 // CancelRunWithBodyWithResponse Ask a run to end
@@ -12075,6 +12811,36 @@ func (c *ClientWithResponses) CancelRunWithResponse(ctx context.Context, id stri
 	return ParseCancelRunResponse(rsp)
 }
 
+// DeliverRunWithBodyWithResponse Try once more to deliver the outputs of a run
+//
+// One attempt of each delivery that was not made yet, of all outputs or of one. It answers when these have ended, whether they went well or not: `state` says it. Scope: operator.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/runs/{id}/deliver (the `DeliverRun` operationId).
+func (c *ClientWithResponses) DeliverRunWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeliverRunResponse, error) {
+	rsp, err := c.DeliverRunWithBody(ctx, id, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeliverRunResponse(rsp)
+}
+
+// DeliverRunWithResponse Try once more to deliver the outputs of a run
+//
+// One attempt of each delivery that was not made yet, of all outputs or of one. It answers when these have ended, whether they went well or not: `state` says it. Scope: operator.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/runs/{id}/deliver (the `DeliverRun` operationId).
+func (c *ClientWithResponses) DeliverRunWithResponse(ctx context.Context, id string, body DeliverRunJSONRequestBody, reqEditors ...RequestEditorFn) (*DeliverRunResponse, error) {
+	rsp, err := c.DeliverRun(ctx, id, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeliverRunResponse(rsp)
+}
+
 // ListEventsWithResponse List the stored records of a run
 //
 // The journal as it is stored; `cursor` is a sequence number. Scope: viewer.
@@ -12103,6 +12869,21 @@ func (c *ClientWithResponses) ListLogsWithResponse(ctx context.Context, id strin
 		return nil, err
 	}
 	return ParseListLogsResponse(rsp)
+}
+
+// GetOutputWithResponse Get one output of a run as a file
+//
+// Text as it is, rows of the format csv as CSV, a large value as its content, and every other value as JSON. A part is asked for with `Range` (206, or 416 where there is none); the ETag is made of the content's digest, for `If-Range` and `If-None-Match`. It is a file to save: it is sent as an attachment, and no browser runs it. Scope: viewer.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /api/v1/runs/{id}/outputs/{name} (the `GetOutput` operationId).
+func (c *ClientWithResponses) GetOutputWithResponse(ctx context.Context, id string, name string, reqEditors ...RequestEditorFn) (*GetOutputResponse, error) {
+	rsp, err := c.GetOutput(ctx, id, name, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetOutputResponse(rsp)
 }
 
 // RerunRunWithBodyWithResponse Start a new run that is linked to this one
@@ -13735,6 +14516,81 @@ func ParseGetRunResponse(rsp *http.Response) (*GetRunResponse, error) {
 	return response, nil
 }
 
+// ParseGetBlobResponse parses an HTTP response from a GetBlobWithResponse call
+func ParseGetBlobResponse(rsp *http.Response) (*GetBlobResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetBlobResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequestProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthorizedProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForbiddenProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFoundProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest ConflictProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 421:
+		var dest MisdirectedRequestProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON421 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequestsProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseCancelRunResponse parses an HTTP response from a CancelRunWithResponse call
 func ParseCancelRunResponse(rsp *http.Response) (*CancelRunResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -13755,6 +14611,102 @@ func ParseCancelRunResponse(rsp *http.Response) (*CancelRunResponse, error) {
 			return nil, err
 		}
 		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequestProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthorizedProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForbiddenProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFoundProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest ConflictProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLargeProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaTypeProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 421:
+		var dest MisdirectedRequestProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON421 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequestsProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeliverRunResponse parses an HTTP response from a DeliverRunWithResponse call
+func ParseDeliverRunResponse(rsp *http.Response) (*DeliverRunResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeliverRunResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeliveryAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
 		var dest BadRequestProblem
@@ -13954,6 +14906,81 @@ func ParseListLogsResponse(rsp *http.Response) (*ListLogsResponse, error) {
 			return nil, err
 		}
 		response.ApplicationproblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 421:
+		var dest MisdirectedRequestProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON421 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequestsProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetOutputResponse parses an HTTP response from a GetOutputWithResponse call
+func ParseGetOutputResponse(rsp *http.Response) (*GetOutputResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetOutputResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequestProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthorizedProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForbiddenProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFoundProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest ConflictProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON409 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 421:
 		var dest MisdirectedRequestProblem
