@@ -59,17 +59,9 @@ func Load(_ context.Context, config Config) (*Workspace, error) {
 	if err := CheckStateFolder(config.StateDir); err != nil {
 		return nil, err
 	}
-	file := &project.Project{Secrets: []string{"env", "store"}}
-	if config.ProjectFile != "" {
-		src, err := os.ReadFile(config.ProjectFile)
-		if err != nil {
-			return nil, fmt.Errorf("read project file: %w", err)
-		}
-		parsed, problems := project.Parse(relative(config.Dir, config.ProjectFile), src)
-		if problems.HasErrors() {
-			return nil, problems
-		}
-		file = parsed
+	file, err := readProject(config)
+	if err != nil {
+		return nil, err
 	}
 	p := &Workspace{
 		config:       config,
@@ -137,6 +129,22 @@ func Load(_ context.Context, config Config) (*Workspace, error) {
 		KeepInForce:  config.KeepPlugins,
 	})
 	return p, nil
+}
+
+// readProject reads the project file, or gives what counts where there is none.
+func readProject(config Config) (*project.Project, error) {
+	if config.ProjectFile == "" {
+		return &project.Project{Secrets: []string{"env", "store"}}, nil
+	}
+	src, err := os.ReadFile(config.ProjectFile)
+	if err != nil {
+		return nil, fmt.Errorf("read project file: %w", err)
+	}
+	parsed, problems := project.Parse(relative(config.Dir, config.ProjectFile), src)
+	if problems.HasErrors() {
+		return nil, problems
+	}
+	return parsed, nil
 }
 
 // Config returns what the project takes from its surroundings.
