@@ -39,6 +39,10 @@ func spoils() map[string]struct {
 		"gives the place to the last":  {func(s store.Store) store.Store { return lastFirst{s} }, "Rule16NobodyPassesThoseThatWait"},
 		"loses lines of a log":         {func(s store.Store) store.Store { return losesLines{s} }, "LogsComeBackInOrder"},
 		"shows sessions that ended":    {func(s store.Store) store.Store { return longSessions{s} }, "SessionsOutliveTheProcessAndEnd"},
+		"loses a part of a value":      {func(s store.Store) store.Store { return losesParts{s} }, "BlobsComeBackAsTheyWent"},
+		"reads values of other runs":   {func(s store.Store) store.Store { return openBlobs{s} }, "ABlobIsItsRunsAlone"},
+		"forgets notes of uploads":     {func(s store.Store) store.Store { return noNotes{s} }, "AnUploadGoesOnWhereItStood"},
+		"keeps uploads of ended calls": {func(s store.Store) store.Store { return keepsUploads{s} }, "UploadsEndWithTheirCallAndRun"},
 		"takes runs without room":      {func(s store.Store) store.Store { return roomy{s} }, "P12NoNewRunIsTakenWhileSpaceIsShort"},
 	}
 }
@@ -55,7 +59,52 @@ type (
 	losesLines   struct{ store.Store }
 	longSessions struct{ store.Store }
 	roomy        struct{ store.Store }
+	losesParts   struct{ store.Store }
+	openBlobs    struct{ store.Store }
+	noNotes      struct{ store.Store }
+	keepsUploads struct{ store.Store }
 )
+
+func (s losesParts) Blobs(sealer store.BlobSealer) store.Blobs {
+	return lostParts{s.Store.Blobs(sealer)}
+}
+
+type lostParts struct{ store.Blobs }
+
+func (b lostParts) AppendBlob(run, upload string, offset int64, part []byte, sealed bool, note []byte) error {
+	if len(part) > 50 {
+		part = append(part[:len(part)-1:len(part)-1], 'x')
+	}
+	return b.Blobs.AppendBlob(run, upload, offset, part, sealed, note)
+}
+
+func (s openBlobs) Blobs(sealer store.BlobSealer) store.Blobs {
+	return othersBlobs{s.Store.Blobs(sealer)}
+}
+
+type othersBlobs struct{ store.Blobs }
+
+func (b othersBlobs) OpenBlob(_, digest string) (store.BlobReader, error) {
+	return b.Blobs.OpenBlob(storetest.ID(1), digest)
+}
+
+func (s noNotes) Blobs(sealer store.BlobSealer) store.Blobs {
+	return unnoted{s.Store.Blobs(sealer)}
+}
+
+type unnoted struct{ store.Blobs }
+
+func (b unnoted) AppendBlob(run, upload string, offset int64, part []byte, sealed bool, _ []byte) error {
+	return b.Blobs.AppendBlob(run, upload, offset, part, sealed, nil)
+}
+
+func (s keepsUploads) Blobs(sealer store.BlobSealer) store.Blobs {
+	return keptUploads{s.Store.Blobs(sealer)}
+}
+
+type keptUploads struct{ store.Blobs }
+
+func (keptUploads) DropUploads(string, string, []string) error { return nil }
 
 func (s losesRecords) Append(id string, records []*journal.Record, row *runs.Run, logs []runs.Log, done func(error)) {
 	s.Store.Append(id, records[:max(0, len(records)-1)], row, logs, done)

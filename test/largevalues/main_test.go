@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -24,6 +25,12 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "plugin" && os.Args[2] == "raw" {
 		serveRaw()
 		return
+	}
+	if len(os.Args) > 2 && os.Args[1] == "host" {
+		if err := serveDoomed(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	}
 	os.Exit(m.Run())
 }
@@ -96,10 +103,12 @@ func (w *world) close() {
 	w.host = nil
 }
 
+func inputOf(in rawInput) (json.RawMessage, error) { return json.Marshal(in) }
+
 // do makes a call of the nth run.
 func (w *world) do(run int, step string, in rawInput) runs.Answer {
 	w.t.Helper()
-	input, err := json.Marshal(in)
+	input, err := inputOf(in)
 	if err != nil {
 		w.t.Fatal(err)
 	}
