@@ -125,3 +125,58 @@ func TestIssue16_03LongOutputsAreLeftOutInShort(t *testing.T) {
 		t.Errorf("as a whole it has %s", whole[0].Outputs)
 	}
 }
+
+// TestIssue16_03ARerunTakesALongReadingOver as text, with the types of its items: what
+// JSON has no form for is the same in the new run, and nothing is decoded for it.
+func TestIssue16_03ARerunTakesALongReadingOver(t *testing.T) {
+	const typed = `{"type":"object","required":["rows"],"properties":{"rows":{"type":"array","items":{"type":"object","properties":{"at":{"type":"string","format":"date-time"},"share":{"type":"number"},"for":{"type":"string","format":"duration"}}}}}}`
+	w := enginetest.Workflow(
+		enginetest.Do("a", "svc.list", nil, enginetest.Paginate(10, 1000)),
+		enginetest.With(enginetest.Let("b", "year", "${{ steps.a.outputs.items[-1].at.Year() }}", "share", "${{ sum(steps.a.outputs.items, .share) }}"), enginetest.Needs("a")),
+	)
+	enginetest.Output(w, "all", "${{ [steps.a.outputs, steps.b.outputs] }}")
+	for i := range w.Actions {
+		if w.Actions[i].Name == "list" {
+			w.Actions[i].Output = json.RawMessage(typed)
+		}
+	}
+	outcome := func(m *interp.Machine) string {
+		status, _ := m.Status()
+		return fmt.Sprintf("%s %s %v", status, m.Outputs(), m.Error())
+	}
+	first := newMachine(t, w)
+	first.LongFrom(-1)
+	apply(t, first, journal.Event{Kind: journal.Started, Start: &journal.Start{RunID: enginetest.RunID, Inputs: json.RawMessage(`{}`), Trigger: "manual", Interpreter: interp.Version}})
+	for path, page := range map[string]*runs.Completed{"a": {Output: json.RawMessage(`{"rows":[{"at":"2026-03-02T00:00:00Z","share":1},{"at":"2027-03-02T00:00:00+02:00","share":0.5}]}`), NextCursor: "c"}} {
+		apply(t, first, journal.Event{Kind: journal.Completed, Path: path, Completed: page})
+	}
+	apply(t, first, journal.Event{Kind: journal.Completed, Path: "a#page2", Completed: &runs.Completed{Output: json.RawMessage(`{"rows":[{"at":"2028-03-02T00:00:00Z","share":3}]}`)}})
+	taken, err := first.TakeOver("b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := taken.Results["a"]
+	if len(a.Items) != 1 || a.Items[0].Count != 3 || len(a.Result) > 0 {
+		t.Fatalf("it is taken over with %+v and the result %s", a.Items, a.Result)
+	}
+	second, calls := begun(t, w, `{}`, taken.Results)
+	if len(calls) > 0 || outcome(second) != outcome(first) || !strings.Contains(outcome(first), `"year":2028`) {
+		t.Errorf("calls %q\n%s\nwant\n%s", calls, outcome(second), outcome(first))
+	}
+	if diff := cmp.Diff(string(first.Steps()[0].Outputs), string(second.Steps()[0].Outputs)); diff != "" {
+		t.Errorf("the outputs differ (-first +rerun):\n%s", diff)
+	}
+	for name, spoil := range map[string]func(*journal.Taken){
+		"fewer items": func(t *journal.Taken) { t.Items = []journal.TakenItems{{Count: 2, Schema: json.RawMessage(`{}`)}} },
+		"no schema":   func(t *journal.Taken) { t.Items = []journal.TakenItems{{Count: 3, Schema: json.RawMessage(`{"type":7}`)}} },
+		"no outputs":  func(t *journal.Taken) { t.Outputs = json.RawMessage(`[]`) },
+	} {
+		own := *a
+		spoil(&own)
+		m := newMachine(t, w)
+		start := &journal.Start{RunID: enginetest.RunID, Inputs: json.RawMessage(`{}`), Interpreter: interp.Version, Taken: map[string]*journal.Taken{"a": &own}}
+		if _, err := m.Apply(journal.Event{Kind: journal.Started, At: enginetest.Begin(), Start: start}); err == nil {
+			t.Errorf("%s: it is taken", name)
+		}
+	}
+}

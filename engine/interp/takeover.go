@@ -28,6 +28,9 @@ func (m *Machine) takeOver() error {
 		}
 		s.status, s.settled, s.taken, s.continued = taken.Status, true, true, taken.Continued
 		s.result, s.outputs, s.err, s.attempts = result, taken.Outputs, taken.Error, taken.Attempts
+		if s.long() != nil {
+			s.outputs = nil // they stand in the result
+		}
 		s.endedAt = m.at
 		m.main.known[s.code.step.ID] = s.value()
 		m.touch(s)
@@ -38,6 +41,8 @@ func (m *Machine) takeOver() error {
 
 func resultOf(taken *journal.Taken) (any, error) {
 	switch {
+	case len(taken.Items) > 0:
+		return takenLong(taken)
 	case len(taken.Result) > 0:
 		return decodeTyped(taken.Result)
 	case len(taken.Outputs) > 0:
@@ -115,17 +120,26 @@ func (m *Machine) runsAnew(from int) []bool {
 	mark(from)
 	for i := range m.main.steps {
 		s := &m.main.steps[i]
-		if !s.settled || s.bad() || bytes.Contains(s.outputsJSON(), []byte(`"$secret"`)) {
+		if !s.settled || s.bad() || s.holdsSecret() {
 			mark(i)
 		}
 	}
 	return anew
 }
 
+// holdsSecret reports whether a reference to a secret may stand in the outputs.
+func (s *step) holdsSecret() bool {
+	reference := []byte(`"$secret"`)
+	if long := s.long(); long != nil {
+		return slices.ContainsFunc(long.pages, func(page pageText) bool { return bytes.Contains(page.items, reference) })
+	}
+	return bytes.Contains(s.outputs, reference)
+}
+
 // asTaken is the step's result for another run.
 func (s *step) asTaken() (*journal.Taken, error) {
 	taken := &journal.Taken{Status: s.status, Outputs: s.outputsJSON(), Error: s.err, Attempts: s.attempts, Continued: s.continued}
-	if s.result == nil {
+	if long := s.long(); s.result == nil || long != nil && long.take(taken) {
 		return taken, nil
 	}
 	result, err := made(s.result)

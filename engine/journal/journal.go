@@ -122,6 +122,16 @@ type Taken struct {
 	Error     *runs.Error     `json:"error,omitempty"`
 	Attempts  int             `json:"attempts,omitempty"`
 	Continued bool            `json:"continued,omitempty"` // it failed, and on_error says continue
+	// Items, of a long reading by pages, say by which types the items in Outputs are
+	// read: they stay text, and Result is empty.
+	Items []TakenItems `json:"items,omitempty"`
+}
+
+// TakenItems are so many items one behind the other whose type is that of a JSON
+// Schema.
+type TakenItems struct {
+	Count  int             `json:"count"`
+	Schema json.RawMessage `json:"schema"`
 }
 
 // Signal is a message for a waiting step: the event's Path names it, or Path is
