@@ -17,7 +17,6 @@ import (
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/store"
-	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // attempt makes one attempt of a delivery, unless another one that was under way has
@@ -105,9 +104,9 @@ func (d *Deliveries) call(ctx context.Context, one *runs.Delivery, row *runs.Run
 	if value == nil {
 		return runs.Failure(plan.KindInternal, runs.NotApplied, "the output can't be read: the journal of the run is too large, or damaged"), nil
 	}
-	rendered, err := Render(out, value)
+	rendered, err := interp.Render(out, value)
 	if err != nil {
-		return runs.Failure(plan.KindInvalid, runs.NotApplied, "%v", err), nil
+		return runs.Failure(plan.KindInvalid, runs.NotApplied, "output %s: %v", out.Name, err), nil
 	}
 	input, failed := interp.DestinationInput(interp.Ended{Workflow: workflow, Run: row, Inputs: inputs}, rendered, to)
 	if failed != nil {
@@ -123,27 +122,6 @@ func (d *Deliveries) call(ctx context.Context, one *runs.Delivery, row *runs.Run
 	}
 	// A stop waits for calls that were sent: it, and no client that leaves, ends them.
 	return d.runs.Call(context.WithoutCancel(ctx), Call{Run: one.Run, Step: "outputs." + one.ID, Action: action, Connection: one.Connection, Input: input, Key: key}, sink)
-}
-
-// Render makes of an output what goes out.
-func Render(out *plan.Output, value json.RawMessage) (interp.Rendered, error) {
-	text, err := workspace.RenderOutput(out.Format, out.Columns, value)
-	if err != nil {
-		return interp.Rendered{}, fmt.Errorf("output %s: %w", out.Name, err)
-	}
-	return interp.Rendered{Output: out, Value: value, Text: string(text), MediaType: mediaType(out.Format, value)}, nil
-}
-
-func mediaType(format string, value json.RawMessage) string {
-	switch {
-	case format == workspace.FormatMarkdown:
-		return "text/markdown; charset=utf-8"
-	case format == workspace.FormatCSV:
-		return "text/csv; charset=utf-8"
-	case len(value) > 0 && value[0] == '"':
-		return "text/plain; charset=utf-8"
-	}
-	return "application/json"
 }
 
 // tell sends a message to a notify target. In a sandbox only live ones are told.

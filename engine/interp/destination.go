@@ -17,14 +17,6 @@ type Ended struct {
 	Inputs   json.RawMessage // complete, as they are stored
 }
 
-// Rendered is an output as it goes out.
-type Rendered struct {
-	Output    *plan.Output
-	Value     json.RawMessage // as it is stored
-	Text      string          // as a file holds it
-	MediaType string
-}
-
 // DestinationInput makes the input of a call that sends an output out, as JSON with secrets
 // as references. It is the same each time: now() is when the run ended. The error has kind
 // invalid and says nothing of the output's value.

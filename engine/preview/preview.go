@@ -32,6 +32,7 @@ type Preview struct {
 	OnFailure   []Step       `json:"on_failure"`
 	Finally     []Step       `json:"finally"`
 	Writes      []Write      `json:"writes"`
+	Deliveries  []Delivery   `json:"deliveries,omitempty"`
 	Plugins     []Plugin     `json:"plugins"`
 	Connections []Connection `json:"connections"`
 	Secrets     []string     `json:"secrets"`
@@ -184,6 +185,7 @@ func Of(project *workspace.Workspace, workflow *plan.Workflow, options Options) 
 		*list.into, calls = v.steps(list.steps, handlers, list.name+".", bounds{least: 0, most: 1})
 		total = total.and(bounds{least: 0, most: calls.most})
 	}
+	v.deliveries(map[string]any{"inputs": known, "steps": map[string]any{}})
 	result.Estimate.Calls = total.calls()
 	v.surroundings()
 	v.limits()

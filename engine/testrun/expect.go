@@ -88,6 +88,9 @@ func (b *binder) scope(x *eval.Expression) *eval.Scope {
 		schema.Required("input", any), schema.Required("attempt", number), schema.Required("cursor", text),
 		schema.Required("at", text), schema.Required("after_s", schema.Of(schema.Number)), schema.Required("answer", text),
 	)
+	delivery := schema.ObjectOf(
+		schema.Required("output", text), schema.Required("to", text), schema.Required("action", text), schema.Required("connection", text), schema.Required("input", any),
+	)
 	log := schema.ObjectOf(
 		schema.Required("level", text), schema.Required("step", text), schema.Required("message", text), schema.Required("at", text),
 	)
@@ -103,7 +106,7 @@ func (b *binder) scope(x *eval.Expression) *eval.Scope {
 		inputs = relaxed(t)
 	}
 	return eval.NewScope().With("run", run).With("inputs", inputs).With("outputs", orAny(outputs)).With("error", any).
-		With("steps", b.stepsType(x)).With("calls", schema.ListOf(call)).With("logs", schema.ListOf(log)).With("state", any).With("cursors", any)
+		With("steps", b.stepsType(x)).With("calls", schema.ListOf(call)).With("logs", schema.ListOf(log)).With("deliveries", schema.ListOf(delivery)).With("state", any).With("cursors", any)
 }
 
 func orAny(fields []schema.Field) *schema.Type {

@@ -28,13 +28,14 @@ type stepIndex struct {
 	workflow string // its name
 	list     []*stepInfo
 	byPath   map[string]*stepInfo
+	plan     *plan.Workflow
 }
 
 // templateOf returns the path of the step in the plan that a run's step is of.
 func templateOf(path string) string { return runs.ParsePath(path).Written() }
 
 func indexSteps(w *plan.Workflow) (index *stepIndex, err error) {
-	index = &stepIndex{workflow: w.Name, byPath: map[string]*stepInfo{}}
+	index = &stepIndex{workflow: w.Name, byPath: map[string]*stepInfo{}, plan: w}
 	actions := map[string]*plan.Action{}
 	for _, builtin := range interp.Builtins() {
 		actions[builtin.FullName()] = builtin

@@ -45,7 +45,7 @@ func (d *driver) world() map[string]any {
 			"trigger": d.test.trigger,
 		},
 		"inputs": decodeJSON(d.test.inputs), "outputs": outputs, "error": failure, "state": state, "cursors": cursors,
-		"steps": d.stepValues(), "calls": d.callValues(), "logs": d.logValues(),
+		"steps": d.stepValues(), "calls": d.callValues(), "logs": d.logValues(), "deliveries": d.deliveryValues(),
 	}
 }
 

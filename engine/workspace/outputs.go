@@ -1,12 +1,10 @@
 package workspace
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 
-	"github.com/flowrun/flowrun/engine/eval"
-	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/interp"
+	"github.com/flowrun/flowrun/engine/plan"
 )
 
 // The formats of an output.
@@ -19,23 +17,6 @@ const (
 // format csv as CSV with the columns in order, every other value as JSON and a line
 // feed.
 func RenderOutput(format string, columns []string, raw json.RawMessage) ([]byte, error) {
-	var text string
-	if json.Unmarshal(raw, &text) == nil && string(raw) != "null" {
-		return []byte(text), nil
-	}
-	if format != FormatCSV {
-		return append(append([]byte{}, raw...), '\n'), nil
-	}
-	if text := bytes.TrimSpace(raw); !json.Valid(text) || text[0] != '[' {
-		return nil, fmt.Errorf("the format csv needs text or rows")
-	}
-	rows, err := schema.NewEncoded(schema.EncodedPart{Text: raw})
-	if err != nil {
-		return nil, fmt.Errorf("read the rows: %w", err)
-	}
-	var rendered bytes.Buffer
-	if err := eval.CSV(&rendered, rows, columns); err != nil {
-		return nil, fmt.Errorf("the format csv: %w", err)
-	}
-	return rendered.Bytes(), nil
+	rendered, err := interp.Render(&plan.Output{Format: format, Columns: columns}, raw)
+	return []byte(rendered.Text), err
 }

@@ -161,6 +161,11 @@ func (p Page) planWrites(out io.Writer, result *preview.Preview) {
 		rows = append(rows, []string{write.Step, write.Action, string(write.Effect), write.Connection})
 	}
 	p.section(out, "writes", rows)
+	rows = nil
+	for _, delivery := range result.Deliveries {
+		rows = append(rows, []string{delivery.Output, delivery.To, delivery.Action, string(delivery.Effect), delivery.Connection})
+	}
+	p.section(out, "delivered when it has succeeded", rows)
 }
 
 func (p Page) planUses(out io.Writer, result *preview.Preview) {

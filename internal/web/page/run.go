@@ -43,7 +43,24 @@ type runData struct {
 	Wide    bool // the graph stands below the steps, not beside them
 	Counts  []count
 	Outputs []value
-	Cut     bool // the history is not drawn in full
+	// Deliveries are the outputs on their way; Undelivered says that one is not there.
+	Deliveries  []deliveryRow
+	Undelivered bool
+	Cut         bool // the history is not drawn in full
+}
+
+// deliveryRow is an output on its way to one destination.
+type deliveryRow struct{ runs.Delivery }
+
+// Tone is the colour of its state.
+func (d deliveryRow) Tone() string {
+	switch d.State {
+	case runs.DeliveryDelivered:
+		return "ok"
+	case runs.DeliveryFailed, runs.DeliveryUnknown:
+		return "bad"
+	}
+	return "wait"
 }
 
 // count is how many steps have a status.
@@ -151,6 +168,10 @@ func (s *site) run(r *http.Request, runView *engine.RunView) (*screen, error) {
 	data := runData{
 		runHead: s.head(runView, ""), Rows: rows.groups(groups), Axis: line.axis(), Cut: history.Truncated,
 		Graph: s.graph(run, runView.Definition.Workflow, groups, now), Counts: countSteps(groups), Outputs: s.outputs(runView.Result, runView.Definition.Workflow, newRoom()),
+	}
+	for _, one := range runView.Result.Deliveries {
+		data.Deliveries = append(data.Deliveries, deliveryRow{one})
+		data.Undelivered = data.Undelivered || one.State != runs.DeliveryDelivered
 	}
 	width := drawnWidth(string(data.Graph))
 	data.Fit, data.Wide = width <= shrinkWidth, width > besideWidth
