@@ -2,7 +2,7 @@ GO ?= go
 LINT = $(GO) -C tools tool golangci-lint
 
 .PHONY: check build test race fuzz lint gen gen-check golden bench examples peers browser oidc slow
-.PHONY: sound sound-mutants faults power syscalls full-disk corruption kill revisions crash triggers schedules backups soak sim sim-driver replay timers tokens evil canary growth swaps cgroup shutdown hostile row-mutants mutants walks
+.PHONY: large sound sound-mutants faults power syscalls full-disk corruption kill revisions crash triggers schedules backups soak sim sim-driver replay timers tokens evil canary growth swaps cgroup shutdown hostile row-mutants mutants walks
 .PHONY: licences vulnerabilities release release-check image image-check reproduce
 
 check: build lint gen-check test examples ## everything that a change must pass
@@ -80,6 +80,9 @@ examples: ## the plugins of third parties build and pass, in the tree and outsid
 FAULT = FLOWRUN_SUITES=all $(GO) test -count=1 -v
 
 faults: power syscalls full-disk corruption kill revisions crash triggers schedules backups sim replay timers tokens evil swaps shutdown hostile ## all but the soak: some hours
+
+large: ## issue 16: a large value of 1 GiB in bounded memory, kills in the middle of one, damage
+	FLOWRUN_BLOB_BYTES=$(or $(BYTES),1073741824) $(GO) test -count=1 -v -timeout 30m ./test/blobs
 
 walks: ## how many packages a run, an answer, a fire and a webhook enter, as ARCHITECTURE.md says
 	$(GO) build -cover -covermode=atomic -coverpkg=./engine/...,./internal/...,github.com/flowrun/flowrun/sdk/...,./test/walks -o bin/walks ./test/walks

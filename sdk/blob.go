@@ -10,8 +10,9 @@ import (
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
-// BlobPart is how many bytes of a large value are sent, or read, at a time.
-const BlobPart = handshake.MaxBlobPart
+// BlobPart is how many bytes of a large value are sent, or read, at a time: half of what a
+// message may have, since host and plugin hold a part several times on its way.
+const BlobPart = handshake.MaxBlobPart / 2
 
 // Blob refers to a large value, which the host keeps: a download, an export, a dump. As a
 // field of an input it is one that another step gave, as a field of an output one that this
@@ -225,7 +226,7 @@ func (r *BlobReader) load(offset int64) error {
 	if err != nil {
 		return err
 	}
-	response, err := client.GetBlob(r.core.hostContext(), &pluginv1.GetBlobRequest{Digest: r.blob.Digest, Offset: uint64(offset)})
+	response, err := client.GetBlob(r.core.hostContext(), &pluginv1.GetBlobRequest{Digest: r.blob.Digest, Offset: uint64(offset), Length: BlobPart})
 	if err != nil {
 		return hostError(r.core.ctx, "read a large value", err)
 	}
