@@ -15,7 +15,7 @@ import (
 type ReadInput struct {
 	Root      string    `json:"root,omitempty" doc:"The root that the file lies in; may be left out where the connection has one alone"`
 	Path      string    `json:"path" doc:"The file, from the root" min:"1"`
-	Format    string    `json:"format" doc:"What the file holds" enum:"text,lines,json,csv,bytes" default:"text"`
+	Format    string    `json:"format" doc:"What the file holds" enum:"text,lines,json,csv,bytes,blob" default:"text"`
 	Answer    sdk.Value `json:"answer,omitempty" doc:"JSON Schema of the document, or of one row of CSV: it types the output"`
 	Columns   []string  `json:"columns,omitempty" doc:"Names of the columns of CSV whose first row is data" max:"1000"`
 	Delimiter string    `json:"delimiter,omitempty" doc:"What stands between the cells of CSV; a comma where it is not said" min:"1" max:"1"`
@@ -35,7 +35,8 @@ const readOutput = `{"type":"object","required":["found","root","path"],"propert
 "lines":{"type":["array","null"],"items":{"type":"string"},"description":"With format lines"},
 "json":{"description":"With format json: what answer says"},
 "rows":{"type":["array","null"],"items":{"type":"object"},"description":"With format csv: what answer says, else texts"},
-"base64":{"type":["string","null"],"description":"With format bytes"}}}`
+"base64":{"type":["string","null"],"description":"With format bytes"},
+"blob":{"anyOf":[{"type":"object","x-flowrun-blob":true},{"type":"null"}],"description":"With format blob: the file as a large value, of any size"}}}`
 
 // checkRead says what of an input does not go together.
 func checkRead(in ReadInput, unknown []string) []sdk.Problem {
@@ -77,7 +78,7 @@ func narrowRead(in ReadInput, unknown []string) sdk.Value {
 	if sdk.IsNull(answer) {
 		answer = nil
 	}
-	field := format.Field()
+	field := fieldOf(format)
 	of := func(schema string) sdk.Value { // there, unless the file may be missing
 		if in.MissingOK {
 			return content.OrNull(sdk.Value(schema))
@@ -87,6 +88,9 @@ func narrowRead(in ReadInput, unknown []string) sdk.Value {
 	held := content.Narrowed(format, answer, "/properties/"+field)
 	if in.MissingOK {
 		held = content.NarrowedOrNull(format, answer, "/properties/"+field)
+	}
+	if format == formatBlob {
+		held = of(`{"type":"object","x-flowrun-blob":true}`)
 	}
 	properties := sdk.Members{
 		{Name: "found", Value: sdk.Value(`{"type":"boolean","default":true}`)}, {Name: "root", Value: sdk.Value(`{"type":"string","default":""}`)},
@@ -108,16 +112,16 @@ func (p *plugin) read(c *call, in ReadInput) (sdk.Value, error) {
 	defer closed(f)
 	name, options := clean(in.Path), in.options()
 	answer := sdk.Members{{Name: "found", Value: sdk.Value("true")}, {Name: "root", Value: sdk.Text(f.name)}, {Name: "path", Value: sdk.Text(name)}}
-	raw, info, err := f.readAll(name, c.Config.MaxBytes)
-	if failure := new(sdk.Error); errors.As(err, &failure) && failure.Code == sdk.CodeNotFound && in.MissingOK {
-		answer[0].Value = sdk.Value("false")
-		for _, field := range []string{"size", "modified", "sha256", options.Format.Field()} {
-			answer = append(answer, sdk.Member{Name: field, Value: sdk.Value("null")})
+	if options.Format == formatBlob {
+		blob, info, err := f.readBlob(c, name)
+		if err == nil {
+			return append(answer, blobMembers(blob, info)...).JSON(), nil
 		}
-		return answer.JSON(), nil
+		return in.missing(answer, err)
 	}
+	raw, info, err := f.readAll(name, c.Config.MaxBytes)
 	if err != nil {
-		return nil, err
+		return in.missing(answer, err)
 	}
 	held, err := content.Read(raw, options)
 	if err != nil {
@@ -128,6 +132,18 @@ func (p *plugin) read(c *call, in ReadInput) (sdk.Value, error) {
 		sdk.Member{Name: "modified", Value: sdk.JSON(info.ModTime().UTC().Format(time.RFC3339Nano))},
 		sdk.Member{Name: "sha256", Value: sdk.Text(digest(raw))},
 		sdk.Member{Name: options.Format.Field(), Value: held}).JSON(), nil
+}
+
+// missing is the answer of a file that is not there and may be missing, else the error.
+func (in ReadInput) missing(answer sdk.Members, err error) (sdk.Value, error) {
+	if failure := new(sdk.Error); !in.MissingOK || !errors.As(err, &failure) || failure.Code != sdk.CodeNotFound {
+		return nil, err
+	}
+	answer[0].Value = sdk.Value("false")
+	for _, field := range []string{"size", "modified", "sha256", fieldOf(formatOf(in.Format))} {
+		answer = append(answer, sdk.Member{Name: field, Value: sdk.Value("null")})
+	}
+	return answer.JSON(), nil
 }
 
 // options are how the content is read; the input was checked.

@@ -31,7 +31,8 @@ func isTemporary(name string) bool {
 type WriteInput struct {
 	Root      string    `json:"root,omitempty" doc:"The root; may be left out where the connection has one alone"`
 	Path      string    `json:"path" doc:"The file, from the root" min:"1"`
-	Content   sdk.Value `json:"content" doc:"Text; with another format a list of texts, any JSON, a list of objects, or base64"`
+	Content   sdk.Value `json:"content,omitempty" doc:"Text; with another format a list of texts, any JSON, a list of objects, or base64. Either this or blob"`
+	Blob      *sdk.Blob `json:"blob,omitempty" doc:"A large value that another step gave, in the place of content"`
 	Format    string    `json:"format" doc:"How the content is written" enum:"text,lines,json,csv,bytes" default:"text"`
 	Columns   []string  `json:"columns,omitempty" doc:"Columns of CSV; without them those of the objects, as they come: of an expression in alphabetical order" max:"1000"`
 	Delimiter string    `json:"delimiter,omitempty" doc:"What stands between the cells of CSV; a comma where it is not said" min:"1" max:"1"`
@@ -52,11 +53,21 @@ type Written struct {
 
 // checkWrite says what of an input does not go together.
 func checkWrite(in WriteInput, unknown []string) []sdk.Problem {
+	hasBlob := in.Blob != nil || sdk.IsUnknown(unknown, "/blob")
+	switch hasContent := in.Content != nil || sdk.IsUnknown(unknown, "/content"); {
+	case hasBlob && hasContent:
+		return []sdk.Problem{sdk.Problemf("/blob", "can't stand beside content: a file has one of the two")}
+	case !hasBlob && !hasContent:
+		return []sdk.Problem{sdk.Problemf("", "`content` or `blob` is needed")}
+	}
 	if sdk.IsUnknown(unknown, "/format") {
 		return nil
 	}
 	problems := csvProblems(in.Format, in.Columns, in.Delimiter)
-	if sdk.IsUnknown(unknown, "/content") {
+	if hasBlob && formatOf(in.Format) != content.Text {
+		problems = append(problems, sdk.Problemf("/format", "belongs to content: a large value is written as it is"))
+	}
+	if hasBlob || sdk.IsUnknown(unknown, "/content") {
 		return problems
 	}
 	return append(problems, contentProblems(in.Content, in.options())...)
@@ -91,7 +102,7 @@ func bytesOf(value sdk.Value, options content.Options, most int64) ([]byte, erro
 }
 
 func (p *plugin) write(c *call, in WriteInput) (Written, error) {
-	raw, err := bytesOf(in.Content, in.options(), c.Config.MaxBytes)
+	held, err := in.body(c)
 	if err != nil {
 		return Written{}, err
 	}
@@ -101,7 +112,7 @@ func (p *plugin) write(c *call, in WriteInput) (Written, error) {
 	}
 	defer closed(f)
 	name := clean(in.Path)
-	output := Written{Root: f.name, Path: name, Size: int64(len(raw)), SHA256: digest(raw)}
+	output := Written{Root: f.name, Path: name, Size: held.size, SHA256: held.sha256}
 	there, err := f.present(name)
 	if err != nil {
 		return output, sdk.NotSent(err)
@@ -115,7 +126,7 @@ func (p *plugin) write(c *call, in WriteInput) (Written, error) {
 		return output, sdk.NotSent(err)
 	}
 	defer closed(parent)
-	if err := p.replace(f, parent, name, base, raw, in.rights(there), in.Exists == "fail" && !there.found); err != nil {
+	if err := p.replace(f, parent, name, base, held, in.rights(there), in.Exists == "fail" && !there.found); err != nil {
 		return output, err
 	}
 	output.Changed = true
@@ -190,7 +201,7 @@ func (in WriteInput) rights(there present) fs.FileMode {
 
 // replace puts a file with new content in the place of the one of that name, in one step:
 // it is written beside it under another name, and is durable before it gets its name.
-func (p *plugin) replace(f *folder, parent *os.Root, name, base string, raw []byte, mode fs.FileMode, fresh bool) (failed error) {
+func (p *plugin) replace(f *folder, parent *os.Root, name, base string, held body, mode fs.FileMode, fresh bool) (failed error) {
 	temporary, err := p.temporaryName()
 	if err != nil {
 		return sdk.Refused(sdk.CodeInternal, "%v", err)
@@ -204,7 +215,10 @@ func (p *plugin) replace(f *folder, parent *os.Root, name, base string, raw []by
 			_ = parent.Remove(temporary) // it is not there any more where it was renamed
 		}
 	}()
-	if err := p.fill(file, raw, mode); err != nil {
+	if err := p.fill(file, held, mode); err != nil {
+		if failure := new(sdk.Error); errors.As(err, &failure) {
+			return sdk.NotSent(failure) // the host does not give the large value
+		}
 		return sdk.NotSent(f.fail("write", name, err)) // under its own name nothing has changed
 	}
 	if err := p.step("rename"); err != nil {
@@ -234,10 +248,10 @@ func (p *plugin) replace(f *folder, parent *os.Root, name, base string, raw []by
 }
 
 // fill writes the content and makes it durable.
-func (p *plugin) fill(file *os.File, raw []byte, mode fs.FileMode) error {
+func (p *plugin) fill(file *os.File, held body, mode fs.FileMode) error {
 	err := p.step("write")
 	if err == nil {
-		_, err = file.Write(raw)
+		err = held.write(file)
 	}
 	if err == nil {
 		err = file.Chmod(mode)
