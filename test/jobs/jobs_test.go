@@ -30,6 +30,7 @@ var jobs = map[string]struct {
 }{
 	"approved-command":   {"restart.yaml", approvedCommand},
 	"backup":             {"backup.yaml", backup},
+	"big-export":         {"ledger.yaml", bigExport},
 	"contacts-sync":      {"sync.yaml", contactsSync},
 	"csv-to-api":         {"stock.yaml", csvToAPI},
 	"deploy-hook":        {"deploy.yaml", deployHook},
