@@ -57,7 +57,8 @@ func ProductRules() Rules { //nolint:funlen // a table
 			"internal/mcpserver":  append(rooms(), "docs", "engine", "engine/diag", "engine/runs", "internal/web", "internal/web/guard", "internal/web/wire"),
 			"docs":                {},
 			"internal/web/packed": {},
-			"internal/web/page":   append(rooms(), "engine", "engine/diag", "engine/duration", "engine/plan", "engine/runs", "engine/graph", "engine/lastwords", "internal/web/guard", "internal/web/markdown", "internal/web/packed", "internal/web/wire"),
+			"internal/web/saved":  {},
+			"internal/web/page":   append(rooms(), "engine", "engine/content", "engine/diag", "engine/duration", "engine/plan", "engine/runs", "engine/graph", "engine/lastwords", "internal/web/guard", "internal/web/markdown", "internal/web/packed", "internal/web/saved", "internal/web/wire"),
 
 			"internal/web/markdown": {},
 			"internal/testbuild":    {},

@@ -6,15 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
-	"mime"
 	"net/http"
 	"net/url"
-	"path"
 	"reflect"
-	"slices"
-	"strings"
-	"time"
-	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -22,6 +16,7 @@ import (
 	"github.com/flowrun/flowrun/engine/content"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/saved"
 	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
@@ -54,29 +49,20 @@ type blobRef struct {
 	Type   string `query:"type" doc:"Its media type. One that a browser could run is sent as application/octet-stream."`
 }
 
-// saved is a file that is sent: all of it, or the part that is asked for.
-type saved struct {
-	reader          io.ReadSeeker
-	digest          string
-	name, mediaType string
-	close           func() error
+// sent is a file that is sent: all of it, or the part that is asked for.
+type sent struct {
+	saved.File
+	close func() error
 }
 
 // write is that of answer.
-func (f *saved) write(x huma.Context, _ int) {
+func (f *sent) write(x huma.Context, _ int) {
 	r, w := humago.Unwrap(x)
 	defer func() { _ = f.close() }() // it was read
-	header := w.Header()
-	header.Set("Content-Type", inert(f.mediaType))
-	header.Set("Content-Disposition", attachment(f.name))
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	header.Set("Cache-Control", "private, no-cache")
-	header.Set("ETag", `"`+f.digest+`"`)
-	http.ServeContent(w, r, "", time.Time{}, f.reader)
+	f.Send(w, r)
 }
 
-func (s *server) output(ctx context.Context, in *outputRef) (*saved, error) {
+func (s *server) output(ctx context.Context, in *outputRef) (*sent, error) {
 	output, err := s.Runs.Output(ctx, in.ID, in.Name)
 	if err != nil {
 		return nil, ofRun(in.ID, err)
@@ -98,74 +84,22 @@ func (s *server) output(ctx context.Context, in *outputRef) (*saved, error) {
 	case bytes.HasPrefix(output.Value, []byte{'"'}):
 		name, mediaType = in.Name+".txt", "text/plain; charset=utf-8"
 	}
-	return &saved{
-		reader: bytes.NewReader(data), digest: "sha256:" + hex.EncodeToString(sum[:]), name: name, mediaType: mediaType,
-		close: func() error { return nil },
-	}, nil
+	file := saved.File{Content: bytes.NewReader(data), Digest: "sha256:" + hex.EncodeToString(sum[:]), Name: name, MediaType: mediaType}
+	return &sent{file, func() error { return nil }}, nil
 }
 
-func (s *server) blob(ctx context.Context, in *blobRef) (*saved, error) {
+func (s *server) blob(ctx context.Context, in *blobRef) (*sent, error) {
 	return s.opened(ctx, in.ID, content.Reference{Digest: in.Digest, Name: in.Name, MediaType: in.Type})
 }
 
 // opened is a large value of a run as a file.
-func (s *server) opened(ctx context.Context, id string, ref content.Reference) (*saved, error) {
+func (s *server) opened(ctx context.Context, id string, ref content.Reference) (*sent, error) {
 	reader, err := s.Runs.OpenBlob(ctx, id, ref.Digest)
 	if err != nil {
 		return nil, ofRun(id, err)
 	}
-	return &saved{
-		reader: io.NewSectionReader(reader, 0, reader.Size()), digest: ref.Digest, name: ref.Name, mediaType: ref.MediaType, close: reader.Close,
-	}, nil
-}
-
-// inertTypes are media types that a browser shows, or saves, and never runs.
-var inertTypes = []string{
-	"application/gzip", "application/json", "application/octet-stream", "application/pdf", "application/zip", "application/x-ndjson", "application/zstd",
-	"image/gif", "image/jpeg", "image/png", "image/webp", "text/csv", "text/plain", "text/tab-separated-values",
-}
-
-// inert is a media type as it is sent: application/octet-stream for one that may be run.
-func inert(mediaType string) string {
-	kind, parameters, err := mime.ParseMediaType(mediaType)
-	if err != nil || !slices.Contains(inertTypes, kind) {
-		return "application/octet-stream"
-	}
-	if charset := parameters["charset"]; strings.HasPrefix(kind, "text/") && charset != "" {
-		return mime.FormatMediaType(kind, map[string]string{"charset": charset})
-	}
-	return kind
-}
-
-// attachment is a Content-Disposition with a name that leads nowhere: the last part of a
-// path, without control characters, quotes and what file systems take for something else.
-func attachment(name string) string {
-	name = path.Base(strings.ReplaceAll(strings.ToValidUTF8(name, "_"), `\`, "/"))
-	name = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || strings.ContainsRune(`"/\:*?<>|%;`, r):
-			return '_'
-		}
-		return r
-	}, name)
-	name = strings.Trim(name, ". ")
-	if runes := []rune(name); len(runes) > 120 {
-		name = string(runes[len(runes)-120:])
-	}
-	if name == "" {
-		name = "download"
-	}
-	ascii := strings.Map(func(r rune) rune {
-		if r > unicode.MaxASCII {
-			return '_'
-		}
-		return r
-	}, name)
-	disposition := `attachment; filename="` + ascii + `"`
-	if ascii != name {
-		disposition += "; filename*=UTF-8''" + strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
-	}
-	return disposition
+	file := saved.File{Content: io.NewSectionReader(reader, 0, reader.Size()), Digest: ref.Digest, Name: ref.Name, MediaType: ref.MediaType}
+	return &sent{file, reader.Close}, nil
 }
 
 // Blob opens a large value of a run. Its content may be cut short: who reads it holds it

@@ -31,6 +31,7 @@ type Runs interface {
 	Summary(ctx context.Context, r engine.SummaryRequest) (*engine.RunsSummary, error)
 	Acknowledge(ctx context.Context, r engine.AcknowledgeRequest) (int, error)
 	Get(ctx context.Context, id string) (*runs.Result, error)
+	OpenBlob(ctx context.Context, id, digest string) (engine.BlobReader, error)
 	View(ctx context.Context, id string) (*engine.RunView, error)
 	Steps(ctx context.Context, id string) ([]runs.Step, error)
 	LogPage(ctx context.Context, id string, q engine.LogQuery) (*engine.LogPage, error)
@@ -81,6 +82,7 @@ func Routes(o Options) []guard.Route {
 		routes = append(routes, guard.Route{Pattern: "GET " + f.pattern, Face: guard.FacePage, Scope: guard.Viewer, Handler: packed.Handler(s.download(f))})
 	}
 	routes = append(routes, guard.Route{Pattern: "GET /runs/{id}/log.txt", Face: guard.FacePage, Scope: guard.Viewer, Handler: packed.Handler(http.HandlerFunc(s.saveLogs))})
+	routes = append(routes, guard.Route{Pattern: "GET /runs/{id}/blobs/{digest}", Face: guard.FacePage, Scope: guard.Viewer, Handler: packed.Handler(http.HandlerFunc(s.saveBlob))})
 	for _, a := range s.actions() {
 		routes = append(routes, guard.Route{Pattern: "POST " + a.pattern, Face: guard.FacePage, Scope: a.scope, Handler: packed.Handler(s.act(a))})
 	}

@@ -100,6 +100,7 @@ func (s *site) stepScreen(r *http.Request, runView *engine.RunView, path string)
 	s.stepCalls(&data, n, history, timeLine(runView, history, now), space)
 	if len(step.Outputs) > 0 {
 		v := space.value("", step.Outputs, stepURL(run.ID, path)+"/outputs")
+		v.Blobs = blobLinks(run.ID, step.Outputs)
 		data.Result = &v
 	} else if step.OutputsBytes > 0 {
 		v := longValue("", step.OutputsBytes, stepURL(run.ID, path)+"/outputs")

@@ -23,6 +23,7 @@ type value struct {
 	Size int
 	// Short says that it fits on the line of its name.
 	Short bool
+	Blobs []blobLink // the large values that it refers to
 }
 
 // Sizes of what a page shows of values, in bytes. A page with its assets stays
@@ -49,6 +50,9 @@ func (s *site) outputs(result *runs.Result, w *plan.Workflow, r *room) []value {
 	var list []value
 	for _, name := range slices.Sorted(maps.Keys(result.Outputs)) {
 		v := r.value(name, result.Outputs[name], runURL(result.Run.ID)+"/outputs/"+url.PathEscape(name))
+		if v.Blobs = blobLinks(result.Run.ID, result.Outputs[name]); len(v.Blobs) > 0 {
+			v.Short = false
+		}
 		if formats[name] == "markdown" {
 			s.enrich(&v, result.Outputs[name], r)
 		}
