@@ -189,7 +189,7 @@ func TestASilentServerIsLeft(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPeer(t, nil, c.script...)
-			fails(t, open(t, with(settings(p), in{"timeout": "2s"})).Call("send", hello(nil)), sdk.CodeTimeout, c.applied, "no answer in time")
+			fails(t, open(t, with(settings(p), in{"timeout": "5s"})).Call("send", hello(nil)), sdk.CodeTimeout, c.applied, "no answer in time")
 		})
 	}
 }
