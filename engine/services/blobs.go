@@ -27,7 +27,11 @@ func (s *Services) Blobs() (store.Blobs, error) {
 func (s *Services) AttachBlobs(keeper store.BlobKeeper) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.blobs = keeper.Blobs(s.opaque)
+	var sealer store.BlobSealer
+	if s.opaque != nil {
+		sealer = s.opaque
+	}
+	s.blobs = keeper.Blobs(sealer)
 }
 
 // BlobStore returns what keeps the large values of calls (pluginhost.BlobStore).
