@@ -7,6 +7,8 @@ package recipe
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"sync"
 
 	"github.com/flowrun/flowrun/sdk"
 )
@@ -32,6 +34,9 @@ type Recipe struct {
 	Fill   []Fill    `json:"fill,omitempty"`   // members of the output that the service leaves out
 	Join   []string  `json:"join,omitempty"`   // members of the output that are objects of texts, each of which may come as a list
 	Only   []string  `json:"only,omitempty"`   // members of the answer that are the output; none = all
+
+	once     sync.Once
+	patterns []*regexp.Regexp // of Refuse; nil = it can't be read
 }
 
 // Base is another root than base_url that an operation has.

@@ -27,15 +27,16 @@ func (r *Recipe) Refused(input sdk.Value, unknown []string) []sdk.Problem {
 	if len(r.Refuse) == 0 {
 		return nil
 	}
+	r.once.Do(r.compile)
 	fields, _ := sdk.ReadMembers(input)
 	var problems []sdk.Problem
 	done := map[string]bool{}
-	for _, rule := range r.Refuse {
+	for i, rule := range r.Refuse {
 		said, isText := textOf(fields.Get(rule.Input))
 		if done[rule.Input] || !isText || sdk.IsUnknown(unknown, sdk.Pointer(rule.Input)) {
 			continue
 		}
-		found, applies := rule.finds(said)
+		found, applies := rule.finds(said, r.patterns[i])
 		if !applies {
 			continue
 		}
@@ -50,15 +51,23 @@ func (r *Recipe) Refused(input sdk.Value, unknown []string) []sdk.Problem {
 	return problems
 }
 
+// compile reads the expressions of the rules, once: a process makes many calls of an action.
+// One that can't be read was refused by Check before, and applies to nothing.
+func (r *Recipe) compile() {
+	r.patterns = make([]*regexp.Regexp, len(r.Refuse))
+	for i, rule := range r.Refuse {
+		r.patterns[i], _ = regexp.Compile(rule.If)
+	}
+}
+
 // finds returns what of a text a rule refuses.
-func (f Refusal) finds(said string) (found string, applies bool) {
+func (f Refusal) finds(said string, pattern *regexp.Regexp) (found string, applies bool) {
 	if f.Not == AsAddress {
 		address, err := netip.ParseAddr(said)
 		return said, err != nil || address.Zone() != ""
 	}
-	pattern, err := regexp.Compile(f.If)
-	if err != nil {
-		return "", false // Check has said so
+	if pattern == nil {
+		return "", false
 	}
 	at := pattern.FindStringSubmatchIndex(said)
 	if at == nil {
