@@ -168,8 +168,10 @@ func TestIssue16_03ARerunTakesALongReadingOver(t *testing.T) {
 	}
 	for name, spoil := range map[string]func(*journal.Taken){
 		"fewer items": func(t *journal.Taken) { t.Items = []journal.TakenItems{{Count: 2, Schema: json.RawMessage(`{}`)}} },
-		"no schema":   func(t *journal.Taken) { t.Items = []journal.TakenItems{{Count: 3, Schema: json.RawMessage(`{"type":7}`)}} },
-		"no outputs":  func(t *journal.Taken) { t.Outputs = json.RawMessage(`[]`) },
+		"no schema": func(t *journal.Taken) {
+			t.Items = []journal.TakenItems{{Count: 3, Schema: json.RawMessage(`{"type":7}`)}}
+		},
+		"no outputs": func(t *journal.Taken) { t.Outputs = json.RawMessage(`[]`) },
 	} {
 		own := *a
 		spoil(&own)
