@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/notify"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -47,7 +46,7 @@ func noticeText(one *runs.Delivery) string {
 	if one.State == runs.DeliveryUnknown {
 		what = "may not have been delivered"
 	}
-	return fmt.Sprintf("output %s of run %s %s to %s: %s\n%s", one.Output, one.Run, what, one.To, one.Error.Message, diag.Command{"runs", "show", one.Run})
+	return fmt.Sprintf("output %s of run %s %s to %s: %s\nflowrun runs show %s", one.Output, one.Run, what, one.To, one.Error.Message, one.Run)
 }
 
 // sendNotice tells a target of a delivery that failed. That it was not told is said in the

@@ -33,6 +33,7 @@ var jobs = map[string]struct {
 	"big-export":         {"ledger.yaml", bigExport},
 	"contacts-sync":      {"sync.yaml", contactsSync},
 	"csv-to-api":         {"stock.yaml", csvToAPI},
+	"delivered-digest":   {"orders.yaml", deliveredDigest},
 	"deploy-hook":        {"deploy.yaml", deployHook},
 	"document-summaries": {"summaries.yaml", documentSummaries},
 	"file-drop":          {"upload.yaml", fileDrop},

@@ -147,6 +147,42 @@ func priceWatch(t *testing.T, j *job) {
 	}
 }
 
+// The channel is down at first: the run has succeeded, the file is there, and the message
+// comes by hand, under the same key.
+func deliveredDigest(t *testing.T, j *job) {
+	shop := serve(t, func(w http.ResponseWriter, _ request, _ int) {
+		answerJSON(w, http.StatusOK, []any{map[string]any{"number": 1, "customer": "Ann", "total": 20}, map[string]any{"number": 2, "customer": "Bob", "total": 22.5}})
+	})
+	discord := serve(t, func(w http.ResponseWriter, r request, count int) {
+		message := decoded[struct{ Content string }](t, r.Body)
+		switch {
+		case count == 1:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case message.Content == "" || len(message.Content) > 2000:
+			w.WriteHeader(http.StatusBadRequest)
+		default:
+			w.WriteHeader(http.StatusNoContent)
+		}
+	})
+	local(t, j, "https://shop.example.com", shop)
+	j.environ = []string{"FLOWRUN_SECRET_DISCORD_HOOK=" + discord.URL + "/api/webhooks/1/s3cret", "FLOWRUN_SECRET_OPS_HOOK=" + discord.URL}
+	j.flowrun(t, 0, "run", "orders.yaml", "--scheduled-at", "2026-03-02T07:00:00+01:00")
+	page := j.read(t, "digests/orders-2026-03-02T06:00:00Z.md")
+	if !strings.Contains(page, "**2 open orders**, 42.5 EUR") {
+		t.Errorf("the digest:\n%s", page)
+	}
+	id := decoded[struct{ Items []struct{ ID string } }](t, j.flowrun(t, 0, "runs", "-o", "json")).Items[0].ID
+	shown := j.flowrun(t, 0, "runs", "deliver", id) + j.flowrun(t, 0, "runs", "show", id)
+	if strings.Count(shown, "delivered") != 4 || strings.Contains(shown, "s3cret") {
+		t.Errorf("shown:\n%s", shown)
+	}
+	sent := discord.requests("")
+	if len(sent) != 2 || sent[0].Body != sent[1].Body || decoded[struct{ Content string }](t, sent[1].Body).Content != page ||
+		sent[0].Header.Get("Idempotency-Key") == "" || sent[0].Header.Get("Idempotency-Key") != sent[1].Header.Get("Idempotency-Key") {
+		t.Errorf("sent %+v", sent)
+	}
+}
+
 func contactsSync(t *testing.T, j *job) {
 	crm := serve(t, func(w http.ResponseWriter, r request, _ int) {
 		page := []any{}
