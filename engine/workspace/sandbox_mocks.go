@@ -120,6 +120,11 @@ func (c mockedCaller) Call(ctx context.Context, request runs.Request, sink runs.
 		return runs.Answer{Failed: refused}
 	}
 	answer := c.take(ctx, answers, request.RunID, request.Step, request.PageCursor)
+	if answer.Completed != nil {
+		if err := c.keepBlobs(answers, request, answer.Completed.Output); err != nil {
+			return runs.Answer{Failed: runs.Failure(plan.KindInternal, runs.NotApplied, "keep the large values of %s: %v", answers.File, err)}
+		}
+	}
 	if failed := answer.Failed; failed != nil {
 		own := *failed // the file's answer may serve many calls
 		own.Action, own.Step, own.Attempt = request.Action, request.Step, request.Attempt
