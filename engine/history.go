@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 )
@@ -248,7 +249,7 @@ func (h *historian) ordered() {
 		return
 	}
 	h.history.Spans = slices.Concat(h.holds, h.history.Spans)
-	slices.SortStableFunc(h.history.Spans, func(a, b Span) int { return a.From.Compare(b.From) })
+	order.Sort(h.history.Spans, func(a, b Span) int { return a.From.Compare(b.From) })
 }
 
 // live shows what holds calls back now, which no record tells yet.

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/upkeep"
@@ -90,7 +90,7 @@ func (e *Engine) Summary(_ context.Context, r SummaryRequest) (*RunsSummary, err
 // by the newest run.
 func (e *Engine) summaries(workflow string) ([]WorkflowSummary, error) {
 	heads, err := e.store.WorkflowHeads(workflow)
-	slices.SortStableFunc(heads, func(a, b WorkflowSummary) int {
+	order.Sort(heads, func(a, b WorkflowSummary) int {
 		return cmp.Or(cmp.Compare(min(b.Attention, 1), min(a.Attention, 1)), cmp.Compare(b.Newest, a.Newest))
 	})
 	return append([]WorkflowSummary{}, heads...), err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/inforce"
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
@@ -42,7 +43,7 @@ func (e *Engine) workflowInfos(loaded *inforce.LoadedFiles) ([]WorkflowInfo, err
 }
 
 func sortByName(list []WorkflowInfo) {
-	slices.SortStableFunc(list, func(a, b WorkflowInfo) int { return strings.Compare(a.Name, b.Name) })
+	order.Sort(list, func(a, b WorkflowInfo) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // fileInfo is what a file says by itself.

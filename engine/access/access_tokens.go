@@ -17,6 +17,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -248,7 +249,7 @@ func (c *Control) storedTokens() ([]storedToken, error) {
 			tokens = append(tokens, *row)
 		}
 	}
-	slices.SortFunc(tokens, func(a, b storedToken) int { return strings.Compare(a.Name, b.Name) })
+	order.Sort(tokens, func(a, b storedToken) int { return strings.Compare(a.Name, b.Name) })
 	return tokens, nil
 }
 

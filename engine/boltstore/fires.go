@@ -6,11 +6,11 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
@@ -43,7 +43,7 @@ func (s *Store) Fires(filter runs.FireFilter) (fires []runs.Fire, next string, e
 		}
 		fires = append(fires, found...)
 	}
-	slices.SortFunc(fires, func(a, b runs.Fire) int { return bytes.Compare(slotIndexOf(b), slotIndexOf(a)) })
+	order.Sort(fires, func(a, b runs.Fire) int { return bytes.Compare(slotIndexOf(b), slotIndexOf(a)) })
 	if len(fires) > limit {
 		fires = fires[:limit]
 		next = base64.RawURLEncoding.EncodeToString(slotIndexOf(fires[limit-1]))

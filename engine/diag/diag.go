@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/flowrun/flowrun/engine/order"
 )
 
 // Pos is a place in a file. Lines and columns count from 1, columns in Unicode
@@ -97,7 +99,7 @@ func (l List) HasErrors() bool {
 
 // Sort orders the problems by place; those at one place keep their order.
 func (l List) Sort() {
-	slices.SortStableFunc(l, func(a, b Problem) int {
+	order.Sort(l, func(a, b Problem) int {
 		switch {
 		case a.Pos.Before(b.Pos):
 			return -1

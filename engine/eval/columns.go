@@ -8,6 +8,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -94,7 +95,7 @@ func (x *Expression) Arranged(scope *Scope) string {
 		}
 		insertions = append(insertions, insertion{end, text})
 	}
-	slices.SortFunc(insertions, func(a, b insertion) int { return b.at - a.at })
+	order.Sort(insertions, func(a, b insertion) int { return b.at - a.at })
 	arranged := x.source
 	for _, i := range insertions {
 		arranged = arranged[:i.at] + i.text + arranged[i.at:]

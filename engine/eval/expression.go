@@ -6,6 +6,7 @@ import (
 
 	"github.com/expr-lang/expr/ast"
 
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -26,7 +27,7 @@ func (x *Expression) Source() string { return x.source }
 func (x *Expression) Check(scope *Scope) (*schema.Type, []Issue) {
 	c := checker{x: x, weights: map[*schema.Type]int{}}
 	t := c.infer(x.root, scope)
-	slices.SortStableFunc(c.issues, func(a, b Issue) int { return a.Start - b.Start })
+	order.Sort(c.issues, func(a, b Issue) int { return a.Start - b.Start })
 	return t, c.issues
 }
 
@@ -36,7 +37,7 @@ func (x *Expression) Check(scope *Scope) (*schema.Type, []Issue) {
 func (x *Expression) CheckStrict(scope *Scope) (*schema.Type, []Issue) {
 	c := checker{x: x, weights: map[*schema.Type]int{}, strict: true}
 	t := c.infer(x.root, scope)
-	slices.SortStableFunc(c.issues, func(a, b Issue) int { return a.Start - b.Start })
+	order.Sort(c.issues, func(a, b Issue) int { return a.Start - b.Start })
 	return t, c.issues
 }
 
@@ -45,7 +46,7 @@ func (x *Expression) CheckStrict(scope *Scope) (*schema.Type, []Issue) {
 func (x *Expression) CheckCondition(scope *Scope) []Issue {
 	c := checker{x: x, weights: map[*schema.Type]int{}}
 	c.condition(x.root, scope, "a condition")
-	slices.SortStableFunc(c.issues, func(a, b Issue) int { return a.Start - b.Start })
+	order.Sort(c.issues, func(a, b Issue) int { return a.Start - b.Start })
 	return slices.DeleteFunc(c.issues, func(i Issue) bool { return i.Warning })
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -28,7 +29,7 @@ func Functions() []FunctionDoc {
 	for name, p := range predicateTable() {
 		docs = append(docs, FunctionDoc{Name: name, Signature: p.signature, Doc: p.doc, Example: p.example})
 	}
-	slices.SortFunc(docs, func(a, b FunctionDoc) int { return strings.Compare(a.Name, b.Name) })
+	order.Sort(docs, func(a, b FunctionDoc) int { return strings.Compare(a.Name, b.Name) })
 	return docs
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/spec"
 )
 
@@ -40,7 +41,7 @@ func (p *printer) print() error {
 	if err := p.collect(p.root, false); err != nil {
 		return err
 	}
-	slices.SortFunc(p.edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
+	order.Sort(p.edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
 	var comments []int // comments and empty lines, whose place hangs on the next line
 	for at := 0; at < len(p.text); {
 		end := p.lineEnd(at)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/spec"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -38,6 +39,6 @@ func NameClashes(sources map[string][]byte) diag.List {
 			problems = append(problems, loser.clash...)
 		}
 	}
-	slices.SortFunc(problems, func(a, b diag.Problem) int { return cmp.Compare(a.File, b.File) })
+	order.Sort(problems, func(a, b diag.Problem) int { return cmp.Compare(a.File, b.File) })
 	return problems
 }

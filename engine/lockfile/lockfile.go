@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/flowrun/flowrun/engine/order"
 )
 
 // Name is the name of the file.
@@ -185,7 +187,7 @@ func (f File) Encode() ([]byte, error) {
 	if f.Plugins == nil {
 		f.Plugins = []Plugin{}
 	}
-	slices.SortFunc(f.Plugins, func(a, b Plugin) int { return strings.Compare(a.Name, b.Name) })
+	order.Sort(f.Plugins, func(a, b Plugin) int { return strings.Compare(a.Name, b.Name) })
 	for i := range f.Plugins {
 		f.Plugins[i].Wants, f.Plugins[i].Grants = f.Plugins[i].Wants.inOrder(), f.Plugins[i].Grants.inOrder()
 	}

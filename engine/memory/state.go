@@ -14,6 +14,7 @@ import (
 	"github.com/flowrun/flowrun/engine/check"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
@@ -293,7 +294,7 @@ func (m *Memory) StateHistory(ctx context.Context, workflow, name string) ([]Sta
 		}
 		history = shownChanges(history, changes, shownWatermark)
 	}
-	slices.SortStableFunc(history, func(a, b StateChange) int { return a.At.Compare(b.At) })
+	order.Sort(history, func(a, b StateChange) int { return a.At.Compare(b.At) })
 	if len(history) == 0 {
 		if _, err := m.State(ctx, workflow, name); err != nil {
 			return nil, err

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/flowrun/flowrun/engine/order"
 )
 
 // Limits bound a tree. They keep a wrong folder, or an archive made to fill a disk, from
@@ -85,7 +87,7 @@ func (t Tree) walk(root *os.Root) ([]entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", t.Dir, err)
 	}
-	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.path, b.path) })
+	order.Sort(entries, func(a, b entry) int { return strings.Compare(a.path, b.path) })
 	return entries, nil
 }
 

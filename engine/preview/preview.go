@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/workspace"
@@ -253,9 +254,9 @@ func (v *previewer) surroundings() {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
-	slices.SortFunc(r.Plugins, func(a, b Plugin) int { return strings.Compare(a.Name, b.Name) })
+	order.Sort(r.Plugins, func(a, b Plugin) int { return strings.Compare(a.Name, b.Name) })
 	r.Plugins = slices.Compact(r.Plugins)
-	slices.SortFunc(r.Connections, func(a, b Connection) int {
+	order.Sort(r.Connections, func(a, b Connection) int {
 		return strings.Compare(a.Plugin+" "+a.Name, b.Plugin+" "+b.Name)
 	})
 }

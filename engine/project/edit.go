@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/spec"
 )
 
@@ -171,7 +172,7 @@ func withoutPlaces(p *Project) {
 	if len(p.Plugins) == 0 {
 		p.Plugins = nil
 	}
-	slices.SortFunc(p.Plugins, func(a, b Plugin) int { return strings.Compare(a.Name, b.Name) })
+	order.Sort(p.Plugins, func(a, b Plugin) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // YAML is what is granted as a flow mapping.

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/flowrun/flowrun/engine/order"
 )
 
 // RewriteKV is a KV whose values can be exchanged in their places, in one
@@ -242,7 +244,7 @@ func (r *Rotation) removeOlder() []string {
 			all = append(all, kept{path, name[1], info.ModTime()})
 		}
 	}
-	slices.SortFunc(all, func(a, b kept) int {
+	order.Sort(all, func(a, b kept) int {
 		return cmp.Or(strings.Compare(b.stamp, a.stamp), b.written.Compare(a.written))
 	})
 	var removed []string

@@ -5,12 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/quota"
 )
 
@@ -79,7 +79,7 @@ func (s *Services) states(wanted stateScope) ([]PluginState, error) {
 	for _, state := range byScope {
 		states = append(states, *state)
 	}
-	slices.SortFunc(states, func(a, b PluginState) int {
+	order.Sort(states, func(a, b PluginState) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Plugin, b.Plugin), cmp.Compare(a.Scope, b.Scope))
 	})
 	return states, nil

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"slices"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/order"
 )
 
 // ParseNode reads the bytes of a YAML file into nodes, by the rules of
@@ -54,7 +54,7 @@ func decode(s *source, problems *diag.List) (*yaml.Node, []region) {
 			return nil, nil
 		case err == nil:
 			checkEnd(&readable, decoder, problems)
-			slices.SortFunc(aside, func(a, b region) int { return a.from - b.from })
+			order.Sort(aside, func(a, b region) int { return a.from - b.from })
 			return &document, aside
 		}
 		problem, unreadable := syntaxProblem(&readable, err)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
@@ -78,7 +79,7 @@ func (r Retention) Quotas(counts []WorkflowCounts) (over []Quota) {
 			over = append(over, q)
 		}
 	}
-	slices.SortStableFunc(over, func(a, b Quota) int { return cmp.Compare(b.Runs-b.Limit, a.Runs-a.Limit) })
+	order.Sort(over, func(a, b Quota) int { return cmp.Compare(b.Runs-b.Limit, a.Runs-a.Limit) })
 	return over
 }
 

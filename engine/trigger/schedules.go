@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/inforce"
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schedule"
@@ -56,7 +56,7 @@ func schedulesIn(ctx context.Context, r *inforce.Revisions) ([]namedTrigger, err
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b namedTrigger) int { return cmp.Compare(a.id, b.id) })
+	order.Sort(found, func(a, b namedTrigger) int { return cmp.Compare(a.id, b.id) })
 	return found, nil
 }
 

@@ -8,11 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/store"
@@ -231,6 +231,6 @@ func (u *Upkeep) DBStats(context.Context) (*DBStats, error) {
 	if at, ok := runs.IDTime(census.Oldest); ok {
 		stats.OldestAt = &at
 	}
-	slices.SortStableFunc(stats.Buckets, func(a, b store.BucketStat) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	order.Sort(stats.Buckets, func(a, b store.BucketStat) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return stats, nil
 }

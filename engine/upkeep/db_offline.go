@@ -11,11 +11,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/secret"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/store"
@@ -174,7 +174,7 @@ func NewestBackup(stateDir string) *GoodBackup {
 			backups = append(backups, GoodBackup{Path: path, At: info.ModTime().UTC()})
 		}
 	}
-	slices.SortFunc(backups, func(a, b GoodBackup) int { return b.At.Compare(a.At) })
+	order.Sort(backups, func(a, b GoodBackup) int { return b.At.Compare(a.At) })
 	for _, backup := range backups {
 		if _, same := compareSum(backup.Path); same {
 			return &backup

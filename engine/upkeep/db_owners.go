@@ -3,9 +3,9 @@ package upkeep
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
@@ -84,7 +84,7 @@ func (u *Upkeep) DBOwners(ctx context.Context, by string) ([]DBOwner, error) {
 		owner.Bytes = owner.Journal + owner.Log + owner.State + owner.Large
 		list = append(list, *owner)
 	}
-	slices.SortFunc(list, func(a, b DBOwner) int {
+	order.Sort(list, func(a, b DBOwner) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name))
 	})
 	return list, nil

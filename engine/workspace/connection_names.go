@@ -7,6 +7,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/pluginhost"
 )
 
@@ -42,7 +43,7 @@ func (p *Workspace) ConnectionNames() []NamedConnection {
 			all = append(all, NamedConnection{plugin, plugin})
 		}
 	}
-	slices.SortFunc(all, func(a, b NamedConnection) int { return strings.Compare(a.Name, b.Name) })
+	order.Sort(all, func(a, b NamedConnection) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 

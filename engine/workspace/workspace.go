@@ -17,6 +17,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/lockfile"
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/project"
@@ -280,7 +281,7 @@ func (p *Workspace) Plugins(context.Context) []PluginInfo {
 		info.Waiting = p.Waiting(source.Name)
 		infos = append(infos, info)
 	}
-	slices.SortFunc(infos, func(a, b PluginInfo) int { return strings.Compare(a.Name, b.Name) })
+	order.Sort(infos, func(a, b PluginInfo) int { return strings.Compare(a.Name, b.Name) })
 	return infos
 }
 

@@ -123,7 +123,7 @@ func ProductRules() Rules { //nolint:funlen // a table
 			"engine/boltstore":     {"engine/diag", "engine/journal", "engine/plan", "engine/quota", "engine/runs", "engine/store"},
 			"engine/schedule":      {"engine/schedule/cron", "engine/plan", "engine/runs"},
 			"engine/lastwords":     {},
-			"engine/lockfile":      {},
+			"engine/lockfile":      {sorting},
 			"engine/pluginlog":     {},
 			"engine/install":       {"engine/plugintree"},
 			"engine/plugintree":    {"engine/diag", "engine/quota", "engine/spec"},
@@ -139,7 +139,7 @@ func ProductRules() Rules { //nolint:funlen // a table
 			"engine/diag":          {"sdk/near"},
 			"engine/duration":      {},
 			"engine/schema":        {"engine/duration", "engine/diag"},
-			"engine/secret":        {},
+			"engine/secret":        {sorting},
 			"engine/ratelimit":     {"engine/duration"},
 			"engine/strictmode":    {"engine/diag"},
 			"engine/peer":          {},
@@ -153,8 +153,18 @@ func ProductRules() Rules { //nolint:funlen // a table
 		}},
 	}
 	maps.Copy(rules.Allowed, roomRules())
+	// Who imports something of ours may sort, too: the package imports nothing.
+	for name, allowed := range rules.Allowed {
+		if len(allowed) > 0 && allowed[0] != sorting && (strings.HasPrefix(name, "engine") || strings.HasPrefix(name, "internal/")) {
+			rules.Allowed[name] = append(slices.Clone(allowed), sorting)
+		}
+	}
+	rules.Allowed[sorting] = nil
 	return rules
 }
+
+// sorting sorts lists of structs.
+const sorting = "engine/order"
 
 // roomRules are those of the parts that the engine was taken apart into (ADR 34).
 func roomRules() map[string][]string {

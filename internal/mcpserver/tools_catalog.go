@@ -12,6 +12,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
 	"github.com/flowrun/flowrun/internal/web/wire"
@@ -238,7 +239,7 @@ func ranked(items []web.ActionItem, query string) []web.ActionItem {
 			found = append(found, item)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b web.ActionItem) int {
+	order.Sort(found, func(a, b web.ActionItem) int {
 		return cmp.Or(cmp.Compare(scores[b.Action], scores[a.Action]), cmp.Compare(a.Action, b.Action))
 	})
 	return found

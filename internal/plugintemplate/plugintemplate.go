@@ -10,10 +10,10 @@ import (
 	"fmt"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/sdk/python"
 )
 
@@ -106,7 +106,7 @@ func Files(o Options) ([]File, error) {
 	if o.Language == Python {
 		files = append(files, File{Path: "plugin/" + python.FileName, Content: python.Source()})
 	}
-	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	order.Sort(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return files, nil
 }
 

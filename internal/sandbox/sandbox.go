@@ -15,10 +15,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/plugins/auth/authsim"
 	"github.com/flowrun/flowrun/plugins/mail/mailsim"
 )
@@ -111,7 +111,7 @@ func Start(o Options) (*Sandbox, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.services = append(s.services, local(id)...)
-	slices.SortFunc(s.services, func(a, b Service) int { return strings.Compare(a.Plugin, b.Plugin) })
+	order.Sort(s.services, func(a, b Service) int { return strings.Compare(a.Plugin, b.Plugin) })
 	return s, nil
 }
 

@@ -30,7 +30,10 @@ func withServer(data []byte, origin string) []byte {
 
 // openAPI serves the committed document.
 func (s *server) openAPI(w http.ResponseWriter, r *http.Request) error {
-	data := docs.OpenAPI()
+	data, err := docs.OpenAPI()
+	if err != nil {
+		return err
+	}
 	if _, remote := guard.CallerOf(r.Context()); remote {
 		data = withServer(data, guard.OriginOf(r, s.Owner.URL))
 	}

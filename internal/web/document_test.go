@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -25,6 +26,9 @@ func TestTheCommittedDocumentIsThatOfTheAPI(t *testing.T) {
 		if err := os.WriteFile(documentFile, want, 0o644); err != nil {
 			t.Fatal(err)
 		}
+		if err := os.WriteFile(documentFile+".gz", zipped(t, want), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	got, err := os.ReadFile(documentFile)
 	if err != nil {
@@ -33,6 +37,23 @@ func TestTheCommittedDocumentIsThatOfTheAPI(t *testing.T) {
 	if !bytes.Equal(got, want) {
 		t.Errorf("docs/openapi.json is not the document of the API any more: run `UPDATE=1 go test ./internal/web -run %s` and read the difference", t.Name())
 	}
+}
+
+// zipped is what the program holds of the document.
+func zipped(t *testing.T, document []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(document); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
 }
 
 func TestTheServedDocumentIsTheCommittedOne(t *testing.T) {

@@ -38,7 +38,7 @@ func build(ctx context.Context, source string, t target) (*built, error) {
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "flowrun")
-	make := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w -buildid=", "-o", file, program)
+	make := exec.CommandContext(ctx, "go", slices.Concat([]string{"build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w -buildid=", "-o", file}, smaller(), []string{program})...)
 	make.Dir, make.Env = source, append(os.Environ(), t.env(source)...)
 	if out, err := make.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build for %s: %w\n%s", t, err, out)
@@ -55,6 +55,17 @@ func build(ctx context.Context, source string, t target) (*built, error) {
 		return nil, fmt.Errorf("what was built for %s: %w", t, err)
 	}
 	return b, nil
+}
+
+// smaller are flags that make a program 1.4 MB smaller (ADR 51). What waits for people
+// and for services is not inlined; engine and SDK are. gRPC's page of traces, which
+// nothing serves, is left out.
+func smaller() []string {
+	flags := []string{"-tags=grpcnotrace"}
+	for _, packages := range []string{"internal/...", "plugins/...", "engine/conformance"} {
+		flags = append(flags, "-gcflags=github.com/flowrun/flowrun/"+packages+"=-l")
+	}
+	return flags
 }
 
 // stampedInto reads what the go command left in a program. One that can't say where it

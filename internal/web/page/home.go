@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/engine/upkeep"
@@ -77,7 +77,7 @@ func (s *site) home(r *http.Request) (*screen, error) {
 	}
 	data.cutHistories(summary.Cut)
 	data.Hours, data.HoursText = hoursChart(summary.Hours, s.Now(), s.Location)
-	slices.SortStableFunc(data.Attention, func(a, b attention) int {
+	order.Sort(data.Attention, func(a, b attention) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), b.At.Compare(a.At))
 	})
 	return &screen{Title: "Home", Nav: "/", Template: "home", Data: data, Live: live{Runs: true, Every: homeEvery}}, nil
@@ -249,7 +249,7 @@ func (s *site) nextStarts(data *homeData, schedules []trigger.ScheduleItem) {
 			data.Next = append(data.Next, one)
 		}
 	}
-	slices.SortStableFunc(data.Next, func(a, b trigger.ScheduleItem) int { return a.Next.Compare(*b.Next) })
+	order.Sort(data.Next, func(a, b trigger.ScheduleItem) int { return a.Next.Compare(*b.Next) })
 	data.Next = data.Next[:min(len(data.Next), nextStarts)]
 	if len(data.Next) > 0 && !acted {
 		data.NextNote = "No scheduler runs: nothing starts by itself."

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/flowrun/flowrun/engine/order"
 )
 
 const maxLanes = 8
@@ -25,7 +27,7 @@ func (m *rowMaker) loopBars(n *node) template.HTML {
 	lanes(list, min(max(n.def.Loop.MaxParallel, 1), maxLanes))
 	failed := failures(m.scale, list)
 	list = thin(m.scale, list)
-	slices.SortStableFunc(list, func(a, b bar) int { return cmp.Compare(badness(a), badness(b)) }) // drawn last, a failure lies on top
+	order.Sort(list, func(a, b bar) int { return cmp.Compare(badness(a), badness(b)) }) // drawn last, a failure lies on top
 	words := barWords(n.step, m.now) + "; " + newLoopItems(n).words()
 	return m.scale.bars(append(append(m.gapBars(), list...), failed...), words)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
@@ -31,7 +32,7 @@ func pulses(rows []runs.Run) []pulse {
 	for _, name := range names {
 		list = append(list, newPulse(name, byName[name]))
 	}
-	slices.SortStableFunc(list, func(a, b pulse) int { return cmp.Compare(min(b.Failed, 1), min(a.Failed, 1)) })
+	order.Sort(list, func(a, b pulse) int { return cmp.Compare(min(b.Failed, 1), min(a.Failed, 1)) })
 	return list
 }
 

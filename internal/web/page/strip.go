@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
@@ -38,7 +39,7 @@ type strip struct {
 func newStrip(now time.Time, location *time.Location, marks []slotMark) *strip {
 	s := &strip{now: now, location: location}
 	marks = slices.DeleteFunc(marks, func(m slotMark) bool { return m.from.Before(now.Add(-stripHalf)) || m.from.After(now.Add(stripHalf)) })
-	slices.SortStableFunc(marks, func(a, b slotMark) int { return a.from.Compare(b.from) })
+	order.Sort(marks, func(a, b slotMark) int { return a.from.Compare(b.from) })
 	s.marks = thinned(joined(marks, stripHalf/30), stripHalf/24)
 	return s
 }

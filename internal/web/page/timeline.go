@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
@@ -84,7 +84,7 @@ func newScale(from, to time.Time, busy []interval, open bool) *scale {
 func idleTimes(from, to time.Time, busy []interval) []interval {
 	total := to.Sub(from)
 	rest := total // what is not folded
-	slices.SortFunc(busy, func(a, b interval) int { return a.from.Compare(b.from) })
+	order.Sort(busy, func(a, b interval) int { return a.from.Compare(b.from) })
 	var idle []interval
 	at := from
 	look := func(end time.Time) {

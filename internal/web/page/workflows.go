@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/graph"
+	"github.com/flowrun/flowrun/engine/order"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/trigger"
@@ -61,7 +62,7 @@ func (s *site) workflowsData(r *http.Request) (*workflowsData, error) {
 		}
 	}
 	// What is broken comes first: it does not run as its author thinks.
-	slices.SortStableFunc(rows, func(a, b workflowRow) int { return cmp.Compare(min(b.Errors, 1), min(a.Errors, 1)) })
+	order.Sort(rows, func(a, b workflowRow) int { return cmp.Compare(min(b.Errors, 1), min(a.Errors, 1)) })
 	data.Page = pageOf(r, rows, func(row *workflowRow, word string) bool {
 		return contains(word, row.Name, row.File, row.Description, strings.Join(labelList(row.Labels), " "))
 	})

@@ -15,7 +15,9 @@ import (
 const callKey = "flowrun-call-id"
 
 // hasFile reports whether the plugin has the action that gives a large value.
-func (p *plugin) hasFile() bool { return p.fault == "none" || p.fault == "told" || strings.HasPrefix(p.fault, "blobs.") }
+func (p *plugin) hasFile() bool {
+	return p.fault == "none" || p.fault == "told" || strings.HasPrefix(p.fault, "blobs.")
+}
 
 // file gives a large value, as the fault has it.
 func (p *plugin) file(r *pluginv1.ExecuteRequest, s stream) error {
