@@ -33,9 +33,9 @@ const (
 
 	// of the plugin http
 	request  = "path url params query lists headers secrets expect"
-	answer   = " as answer csv max_body"
-	content  = " json form multipart text base64 content_type"
-	answered = "status ok kind headers repeated body error_body url"
+	answer   = " as answer csv digest max_body"
+	content  = " json form multipart text base64 content_type blob"
+	answered = "status ok kind headers repeated body error_body blob url"
 )
 
 // documented is the table, in the order of the plugins' names.

@@ -93,8 +93,8 @@ func TestTheDocumentationIsTrue(t *testing.T) {
 	t.Parallel()
 	checked := 0
 	for _, name := range filesBelow(t, "../../docs", ".md") {
-		if slices.Contains([]string{"plugins/debug.md", "plugins/first-plugin.md", "plugins/python.md", "plugins/upgrade.md"}, name) {
-			continue // test/authors, test/python, and tests here of their own, build their plugins and run their workflows
+		if slices.Contains([]string{"long-lists.md", "plugins/debug.md", "plugins/first-plugin.md", "plugins/python.md", "plugins/upgrade.md"}, name) {
+			continue // test/pages, test/authors, test/python, and tests here of their own, build their plugins and run their workflows
 		}
 		page := filepath.Join("../../docs", name)
 		text, err := os.ReadFile(page)
