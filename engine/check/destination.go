@@ -46,6 +46,11 @@ func (c *checker) destinations(out *plan.Output, node *spec.Node, t *schema.Type
 		c.errorAt(node.Pos, CodeSecretText, "an output with a secret in it goes nowhere").Hint = diag.Say("let the output have what others may see")
 		return
 	}
+	if t != nil && t.HasBlob() {
+		c.errorAt(node.Pos, CodeDestination, "an output with a large value in it is not delivered: it lives as long as its run").Hint =
+			diag.Say("send it by a step, such as files.write or http.put with `blob: ${{ … }}`")
+		return
+	}
 	if len(node.Items) == 0 || len(node.Items) > maxDestinations {
 		c.errorAt(node.Pos, CodeDestination, "an output has 1 to %d destinations", maxDestinations)
 		return
