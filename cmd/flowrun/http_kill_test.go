@@ -116,16 +116,16 @@ func runUnderKill(t *testing.T, binary, dir, workflow string, arrived <-chan str
 	case <-time.After(2 * time.Minute): // a machine that does nothing else is sooner
 		t.Fatal("nothing arrives")
 	}
-	if kill {
-		if err := run.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	close(goOn)
-	_ = run.Wait() // killed: its error is expected
 	if !kill {
+		close(goOn)
+		_ = run.Wait() // the output tells
 		return output.String()
 	}
+	if err := run.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = run.Wait() // killed: its error is expected
+	close(goOn)    // its plugins have died with it: none of them hears the answer
 	list, _ := flowrunIn(t, binary, dir, "runs", "list", "--limit", "1", "-o", "json")
 	resumed, _ := flowrunIn(t, binary, dir, "runs", "resume", firstID(list), "-o", "json")
 	return resumed
