@@ -1467,6 +1467,7 @@ type PluginPin struct {
 type Preview struct {
 	Connections *[]PreviewConnection `json:"connections"`
 	Cursors     *[]PreviewCursor     `json:"cursors"`
+	Deliveries  *[]PreviewDelivery   `json:"deliveries,omitempty"`
 
 	// Estimate Estimate bounds calls, and the minutes that the rate limits alone make them take. Null is unbounded.
 	Estimate  PreviewEstimate  `json:"estimate"`
@@ -1507,6 +1508,16 @@ type PreviewCursor struct {
 	Name      string    `json:"name"`
 	Positions *[]string `json:"positions"`
 	Step      string    `json:"step"`
+}
+
+// PreviewDelivery Delivery is an output on its way to one destination, after a run that succeeded.
+type PreviewDelivery struct {
+	Action     string      `json:"action"`
+	Connection *string     `json:"connection,omitempty"`
+	Effect     string      `json:"effect"`
+	Output     string      `json:"output"`
+	To         string      `json:"to"`
+	With       interface{} `json:"with,omitempty"`
 }
 
 // PreviewEstimate Estimate bounds calls, and the minutes that the rate limits alone make them take. Null is unbounded.
