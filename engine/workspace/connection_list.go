@@ -64,7 +64,7 @@ func (p *Workspace) ConnectionStatus(namedConnection NamedConnection) Connection
 		status.Error = err.Error()
 		return status
 	}
-	if len(description.Limiters) > 0 {
+	if len(description.Limiters) > 0 && description.Limiters[0].Requests > 0 { // else it is closed by a service's own word alone
 		limit := description.Limiters[0]
 		status.Rate = fmt.Sprintf("%d/%s", limit.Requests, schema.FormatDuration(limit.Window))
 	}
