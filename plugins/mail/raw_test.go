@@ -19,7 +19,7 @@ import (
 // peer is a server of which every byte is written out: a script of what it says and hears.
 // A line "S text" is sent with CRLF, "RAW text" as it stands, "C text" is a line of the
 // client that begins so, "BODY" hears a message, "TLS" goes over to it, "HANG" says nothing
-// until the client goes, "DRIP text" says the same for ever, slowly. The connection ends with the script.
+// until the client goes, "DRIP text" says the same for 10 s, slowly. The connection ends with the script.
 type peer struct {
 	net.Listener
 	script   []string
@@ -95,12 +95,14 @@ func (p *peer) talk(conn net.Conn) {
 			}
 			conn, in = secured, bufio.NewReader(secured)
 		case "DRIP":
-			for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C {
+			tick := time.NewTicker(20 * time.Millisecond)
+			for range 500 { // 10 s, twice what is waited for: a client that waits on sees the end
 				if _, err := conn.Write([]byte(text)); err != nil {
-					tick.Stop()
-					return
+					break
 				}
+				<-tick.C
 			}
+			tick.Stop()
 		case "HANG":
 			p.hung.Do(func() { close(p.hangs) })
 			_, _ = in.ReadString(0)
