@@ -68,6 +68,9 @@ func ProductRules() Rules { //nolint:funlen // a table
 			"internal/plugintemplate/golang": {"internal/plugintemplate/golang/sim", "sdk"},
 			"internal/testcommand":           {"internal/cli"},
 			"internal/suitesize":             {},
+			"bench/figures":                  {},
+			"bench/probe":                    {},
+			"bench/floor":                    {"bench/figures", "bench/probe"},
 			"test/walks":                     {"engine", "engine/runs", "engine/workspace", "internal/cli", "internal/web", "internal/web/guard", "sdk"},
 
 			"internal/doctor":   append(rooms(), "engine", "engine/diag", "engine/plan", "engine/runs", "engine/telemetry", "internal/web"),
@@ -217,9 +220,9 @@ func soleImporters() map[string][]string {
 		"gopkg.in/yaml.v3":                    {"engine/spec", "plugins/openapi/tree"},
 		"go.yaml.in/yaml":                     {"engine/spec"},
 		"github.com/expr-lang/expr":           {"engine/eval"},
-		"go.etcd.io/bbolt":                    {"engine/boltstore"},
-		"google.golang.org/protobuf":          {"engine/pluginhost", "engine/conformance", "sdk"},
-		"google.golang.org/grpc":              {"engine/pluginhost", "engine/conformance", "proto/pluginv1grpc"}, // no plugin has it (ADR 57)
+		"go.etcd.io/bbolt":                    {"engine/boltstore", "bench/floor"},
+		"google.golang.org/protobuf":          {"engine/pluginhost", "engine/conformance", "sdk", "bench/floor"},
+		"google.golang.org/grpc":              {"engine/pluginhost", "engine/conformance", "proto/pluginv1grpc", "bench/floor"}, // no plugin has it (ADR 57)
 		"github.com/hashicorp/go-plugin":      {"engine/pluginhost", "engine/conformance"},
 		"connectrpc.com/connect":              {"sdk"},
 		"github.com/santhosh-tekuri":          {"engine/schema"},
