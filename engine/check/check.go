@@ -63,6 +63,8 @@ type checker struct {
 	strict   bool // what stays unknown is an error
 	foreign  []foreign
 	asserts  bool // some step is a core.assert
+	round    int  // counts walks over edges
+	walked   int  // counts edges that were looked at
 
 	texts   map[*spec.Node]*text
 	actions map[string]*action
@@ -106,6 +108,7 @@ func (c *checker) run() {
 	}
 	for _, l := range lists {
 		c.cycles(l)
+		c.rank(l)
 	}
 	for _, l := range lists {
 		c.reads(l)

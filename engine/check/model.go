@@ -25,22 +25,30 @@ type list struct {
 	loop    *step // whose steps these are; nil at the top
 	handler handler
 	steps   []*step
-	ahead   bool // some step follows one that stands below it
+	ahead   bool    // some step needs itself, or one that stands below it
+	order   []*step // by rank
 }
 
 // step is a step while it is checked.
 type step struct {
-	src      *spec.Step
-	list     *list
-	index    int    // in its list, from 0
-	id       string // "" = can't be read
-	needs    []edge // steps of the same list
-	inner    *list  // of a loop
-	reads    []read
-	readsAll bool             // reads `steps` as a whole: was reported
-	scope    *eval.Scope      // what it sees, where that is not what a step does; nil = it is
-	ownIf    *eval.Expression // parsed `if`, for what it proves
-	action   *action
+	src        *spec.Step
+	list       *list
+	index      int            // in its list, from 0
+	id         string         // "" = can't be read
+	needs      []edge         // steps of the same list
+	inner      *list          // of a loop
+	follows    map[*step]bool // the steps of needs; nil = not asked for yet
+	rank       int            // in the list's order
+	circle     int            // two steps that share it follow each other
+	round      int            // of the walk over edges that was here last
+	reads      []read
+	readsOnce  map[readKey]bool // what is in reads
+	readsAll   bool             // reads `steps` as a whole: was reported
+	scope      *eval.Scope      // what it sees, where that is not what a step does; nil = it is
+	ownIf      *eval.Expression // parsed `if`, for what it proves
+	action     *action
+	proof      []*eval.Expression // what was asserted before it, once askedProof
+	askedProof bool
 
 	// Known once the step is checked.
 	elem    *schema.Type // of a loop: type of one item
@@ -65,6 +73,23 @@ type read struct {
 	id      string
 	target  *step // nil = unknown: reported
 	collect bool  // stands in the loop's own collect
+}
+
+// readKey tells the reads of a step apart.
+type readKey struct {
+	id      string
+	collect bool
+}
+
+// hasEdge reports whether the step needs another one by an edge of its own.
+func (s *step) hasEdge(to *step) bool {
+	if s.follows == nil {
+		s.follows = make(map[*step]bool, len(s.needs))
+		for _, e := range s.needs {
+			s.follows[e.to] = true
+		}
+	}
+	return s.follows[to]
 }
 
 func (c *checker) newList(from []*spec.Step, loop *step, h handler) *list {

@@ -1,8 +1,6 @@
 package check
 
 import (
-	"slices"
-
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/spec"
 )
@@ -38,7 +36,7 @@ func (c *checker) writtenNeeds(s *step) {
 		}
 		if target := c.needed(s, node); target != nil {
 			s.needs = append(s.needs, edge{to: target, pos: node.Pos, written: true})
-			s.list.ahead = s.list.ahead || target.index > s.index
+			s.list.ahead = s.list.ahead || target.index >= s.index
 		}
 	}
 }
@@ -80,24 +78,4 @@ func (c *checker) siblingIDs(s *step) []string {
 		}
 	}
 	return ids
-}
-
-// follows reports whether s comes after target by the edges known so far.
-func follows(s, target *step) bool {
-	if s.list == target.list && !s.list.ahead && s.index < target.index {
-		return false // every edge of the list leads back
-	}
-	seen := map[*step]bool{}
-	var visit func(*step) bool
-	visit = func(at *step) bool {
-		if at == target {
-			return true
-		}
-		if seen[at] {
-			return false
-		}
-		seen[at] = true
-		return slices.ContainsFunc(at.needs, func(e edge) bool { return visit(e.to) })
-	}
-	return slices.ContainsFunc(s.needs, func(e edge) bool { return visit(e.to) })
 }

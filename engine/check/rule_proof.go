@@ -52,22 +52,37 @@ func (c *checker) asserted(s *step) []*eval.Expression {
 		}
 		return expressions
 	}
-	seen := map[*step]bool{}
 	for at := s; at != nil; at = at.list.loop {
-		expressions = c.assertedBefore(at, seen, expressions)
+		expressions = joined(expressions, c.assertedBefore(at))
 	}
 	return expressions
 }
 
-func (c *checker) assertedBefore(s *step, seen map[*step]bool, expressions []*eval.Expression) []*eval.Expression {
-	if seen[s] || !s.runsOnOK() || !c.asserts {
-		return expressions
+// assertedBefore lists what the steps of its list that s follows have asserted, once
+// for each step.
+func (c *checker) assertedBefore(s *step) []*eval.Expression {
+	if !c.asserts || !s.runsOnOK() {
+		return nil
 	}
-	seen[s] = true
+	if s.askedProof {
+		return s.proof
+	}
+	s.askedProof = true
 	for _, e := range s.needs {
-		expressions = c.assertedBefore(e.to, seen, c.assertion(e.to, expressions))
+		c.walked++
+		s.proof = joined(c.assertion(e.to, s.proof), c.assertedBefore(e.to))
 	}
-	return expressions
+	return s.proof
+}
+
+// joined adds to a list what it does not have.
+func joined(list, more []*eval.Expression) []*eval.Expression {
+	for _, one := range more {
+		if !slices.Contains(list, one) {
+			list = append(list, one)
+		}
+	}
+	return list
 }
 
 // assertion adds the condition of a step that let nothing else pass.

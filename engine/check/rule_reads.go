@@ -62,10 +62,14 @@ func (c *checker) readStep(s *step, node *spec.Node, base int, r eval.Read, coll
 		return
 	}
 	found := read{node: node, id: r.Path[1], pos: place(node, base, r.Places[1]), collect: collect}
-	seen := slices.ContainsFunc(s.reads, func(other read) bool { return other.id == found.id && other.collect == collect })
-	if found.target = c.visible(s, found); found.target != nil && !seen {
+	key := readKey{found.id, collect}
+	if found.target = c.visible(s, found); found.target != nil && !s.readsOnce[key] {
 		c.inferredEdge(s, &found)
 	}
+	if s.readsOnce == nil {
+		s.readsOnce = map[readKey]bool{}
+	}
+	s.readsOnce[key] = true
 	s.reads = append(s.reads, found)
 }
 
@@ -144,10 +148,10 @@ func (c *checker) inferredEdge(s *step, r *read) {
 		return // has ended by then
 	}
 	holder := s.within(target.list)
-	if holder != target && !follows(target, holder) {
-		if !slices.ContainsFunc(holder.needs, func(e edge) bool { return e.to == target }) {
+	if holder != target && c.letFollow(holder, target) {
+		if !holder.hasEdge(target) {
 			holder.needs = append(holder.needs, edge{to: target, pos: r.pos, read: true})
-			holder.list.ahead = holder.list.ahead || target.index > holder.index
+			holder.follows[target] = true
 		}
 		return
 	}

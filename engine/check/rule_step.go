@@ -1,7 +1,6 @@
 package check
 
 import (
-	"slices"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/eval"
@@ -71,22 +70,30 @@ func (c *checker) common(s *step) {
 	if node := src.Name; node != nil && c.static(node) {
 		out.Title = node.Text
 	}
-	for _, e := range s.needs {
-		id := e.to.planID()
-		switch {
-		case slices.Contains(out.Needs, id):
-		case e.read:
-			out.Reads = append(out.Reads, id)
-		default:
-			out.Needs = append(out.Needs, id)
-		}
-	}
-	out.Reads = slices.DeleteFunc(out.Reads, func(id string) bool { return slices.Contains(out.Needs, id) })
+	out.Needs, out.Reads = s.planned()
 	if node := src.RunIf; node != nil {
 		wordInto(c, &out.RunIf)(c.key("step", "run_if"), node)
 	}
 	c.others(src.Others)
 	c.checkIf(s)
+}
+
+// planned are the ids of the steps that s follows: those that are written, or stand
+// above it, and the others, which it reads.
+func (s *step) planned() (needs, reads []string) {
+	written := make(map[string]bool, len(s.needs))
+	for _, e := range s.needs {
+		if id := e.to.planID(); !e.read && !written[id] {
+			written[id] = true
+			needs = append(needs, id)
+		}
+	}
+	for _, e := range s.needs {
+		if id := e.to.planID(); e.read && !written[id] {
+			reads = append(reads, id)
+		}
+	}
+	return needs, reads
 }
 
 // checkIf checks a step's `if` and keeps what it proves. A loop's is checked
