@@ -85,19 +85,7 @@ func reap(self int) {
 // children are those of all threads; where the kernel does not list them, all
 // processes.
 func children(self int) (pids []int) {
-	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", self))
-	for _, list := range lists {
-		data, err := os.ReadFile(list)
-		if err != nil {
-			continue // the thread has ended
-		}
-		for _, field := range bytes.Fields(data) {
-			if pid, err := strconv.Atoi(string(field)); err == nil {
-				pids = append(pids, pid)
-			}
-		}
-	}
-	if len(lists) > 0 {
+	if pids, listed := childrenOf(self); listed {
 		return pids
 	}
 	names, _ := os.ReadDir("/proc")

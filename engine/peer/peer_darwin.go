@@ -54,3 +54,9 @@ func read(pid int) (process, error) {
 // Adopt does nothing: the system has no such thing. A process that has left its
 // parents can't be told from others here.
 func Adopt() (stop func(), err error) { return func() {}, nil }
+
+// Adopts is false: see Adopt.
+func Adopts() bool { return false }
+
+// Descendants lists nothing: the system does not list the children of a process.
+func Descendants(int) (pids []int, listed bool) { return nil, false }

@@ -2,9 +2,12 @@ package pluginhost
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/flowrun/flowrun/engine/pluginhost/confine"
 )
 
 // crowdTick is how often the processes of a plugin are counted, in a list that may be
@@ -33,7 +36,7 @@ func (t *processTable) read(now time.Time) []processRow {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if now.Sub(t.at) > t.rest {
-		rows, cost := liveProcesses()
+		rows, cost := rowsOf(ours)
 		t.at, t.rest, t.rows = now, max(tableAge, crowdRest*cost), rows
 	}
 	return t.rows
@@ -118,15 +121,37 @@ func (r *processRunner) end(reason string, crowd []int) {
 // one that is just being killed may have started another.
 const markRounds = 5
 
-// killMarked kills what carries the mark of a process that has ended.
-func killMarked(mark string) {
-	for range markRounds {
-		left := markedBy(mark)
-		if len(left) == 0 {
-			return
-		}
+// quietRounds is how often in a row nothing has to be found: a list of children may miss
+// one while another ends.
+const quietRounds = 2
+
+// killStrays kills what a plugin that has ended has started and what left its group. Where
+// no process can leave it (confine.PartGroup) there is none, and nobody is looked at. Else
+// they carry its mark, and are looked for where they can be: below this process, if it has
+// adopted what lost its parents since before the plugin began, or on the whole machine.
+func (r *processRunner) killStrays() {
+	if r.keepsGroup() {
+		return
+	}
+	where := livePIDs
+	if r.adopts {
+		where = ours
+	}
+	for round, quiet := 0, 0; round < markRounds && quiet < quietRounds; round++ {
+		left := markedBy(where(), r.mark)
 		for _, pid := range left {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // gone meanwhile: as it should be
 		}
+		if quiet++; len(left) > 0 {
+			quiet = 0
+		}
 	}
+}
+
+// keepsGroup reports whether the plugin, and what it starts, can't leave the group of
+// processes that ends with it.
+func (r *processRunner) keepsGroup() bool {
+	return r.ruleset != nil && slices.ContainsFunc(r.unit.host.Confinement(), func(part confine.Part) bool {
+		return part.Name == confine.PartGroup && part.Held
+	})
 }

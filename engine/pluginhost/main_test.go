@@ -43,6 +43,10 @@ func TestMain(m *testing.M) {
 		runDoomedHost(os.Args[2], os.Args[3], Sandbox(os.Args[4]))
 		return
 	}
+	if len(os.Args) > 3 && os.Args[1] == "leaving" {
+		runLeavingHost(os.Args[2], os.Args[3])
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -98,13 +98,14 @@ func (h *Host) ReapOrphans(ctx context.Context) (int, error) {
 }
 
 // markedProcesses finds what lost plugins have started and what outlived them: what is
-// of their group still, or carries their mark.
+// of their group still, or carries their mark. The machine is read for it, where a host
+// was killed and only then: what it left belongs to nobody.
 func markedProcesses(lost []pidEntry) []int {
 	var found []int
-	var marks []string
+	var marks, starts []string
 	for _, entry := range lost {
 		if entry.Mark != "" {
-			marks = append(marks, entry.Mark)
+			marks, starts = append(marks, entry.Mark), append(starts, entry.Start)
 		}
 		if _, ok := processStart(entry.PID); !ok { // else that pid may be another's by now
 			found = append(found, confinedIn(entry.PID)...)
@@ -113,7 +114,7 @@ func markedProcesses(lost []pidEntry) []int {
 	if len(marks) == 0 {
 		return found
 	}
-	return append(found, markedBy(marks...)...)
+	return append(found, markedBy(notOlder(starts), marks...)...)
 }
 
 // orphanGrace is how long killed orphans are waited for (docs/reliability.md, P7): one

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/peer"
 	"github.com/flowrun/flowrun/engine/pluginhost/cgroup"
 	"github.com/flowrun/flowrun/engine/pluginlog"
 	"github.com/flowrun/flowrun/proto/pluginv1grpc"
@@ -160,7 +161,7 @@ func (p *process) prepare() error {
 	if p.group, err = h.makeGroup(p.unit, base64.RawURLEncoding.EncodeToString(id[4:10])); err != nil {
 		return err
 	}
-	p.runner = &processRunner{process: p, ruleset: rules, limits: p.unit.limits(), exited: make(chan struct{})}
+	p.runner = &processRunner{process: p, ruleset: rules, limits: p.unit.limits(), adopts: peer.Adopts(), exited: make(chan struct{})}
 	if rules != nil {
 		rules.Pass, rules.IntoGroup = max(binary.NativeEndian.Uint32(id[10:]), 1), p.group != nil
 		p.runner.pass = rules.Pass

@@ -17,7 +17,7 @@ import (
 // RLIMIT_NPROC counts all tasks, threads too, of a user, wherever they came from,
 // and is not enforced for root at all. 64 of them would keep every plugin of a
 // user who has a desktop open from starting. So the rlimit is a backstop only: what
-// the user has now, and sixteen threads for each process that is allowed; none for
+// the machine has now, and sixteen threads for each process that is allowed; none for
 // root. The limit itself is kept by the host, which counts a plugin's processes about
 // twice a second and kills them above the limit: its tree, and its group, which no
 // process can leave where the sandbox holds (confine.PartGroup). Where it does not,
@@ -29,19 +29,24 @@ func taskLimit(processes int) (uint64, bool) {
 	if processes < 0 || os.Getuid() == 0 {
 		return 0, false
 	}
-	return uint64(userTasks(os.Getuid()) + processes*threadsEach), true
+	return uint64(machineTasks() + processes*threadsEach), true
 }
 
-// userTasks counts the threads of all processes of a user.
-func userTasks(uid int) int {
-	tasks := int64(0)
-	for _, pid := range livePIDs() {
-		if status, err := procFile(pid, "status"); err == nil && strings.Contains(status, "\nUid:\t"+strconv.Itoa(uid)+"\t") {
-			tasks += sumOf(status, "Threads")
+// machineTasks is how many threads the machine has now, whoever's they are: the kernel
+// keeps that number, and nobody does for one user. Where it can't be read it is that of a
+// large machine.
+func machineTasks() int {
+	text, _ := os.ReadFile("/proc/loadavg") // "0.20 0.18 0.12 1/80 11206"
+	if fields := strings.Fields(string(text)); len(fields) >= 4 {
+		_, all, _ := strings.Cut(fields[3], "/")
+		if tasks, err := strconv.Atoi(all); err == nil {
+			return tasks
 		}
 	}
-	return int(tasks)
+	return manyTasks
 }
+
+const manyTasks = 4096
 
 // livePIDs lists the processes of the machine.
 func livePIDs() []int {
@@ -61,14 +66,25 @@ func procFile(pid int, name string) (string, error) {
 	return string(data), err
 }
 
-// liveProcesses lists the processes of the machine, and says how much processor time it
-// took: where others take the processors, that is less than what has passed.
-func liveProcesses() (rows []processRow, cost time.Duration) {
+// ours lists what plugins may have started: what descends from this process, where all
+// that loses its parents is adopted by it, else the processes of the machine.
+func ours() []int {
+	if peer.Adopts() {
+		if pids, listed := peer.Descendants(os.Getpid()); listed {
+			return pids
+		}
+	}
+	return livePIDs()
+}
+
+// rowsOf looks at processes, and says how much processor time it took: where others take
+// the processors, that is less than what has passed.
+func rowsOf(pids func() []int) (rows []processRow, cost time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	began := threadTime()
 	defer func() { cost = threadTime() - began }()
-	for _, pid := range livePIDs() {
+	for _, pid := range pids() {
 		stat, err := peer.ReadStat(pid)
 		if err != nil || stat.State == "Z" {
 			continue
@@ -115,7 +131,7 @@ func family(pid int, all []processRow) []int {
 // rules as plugins are: a group of the same number that is somebody else's is not touched.
 func confinedIn(group int) []int {
 	var found []int
-	all, _ := liveProcesses()
+	all, _ := rowsOf(livePIDs)
 	for _, pid := range family(group, all) {
 		status, err := procFile(pid, "status")
 		stat, statErr := peer.ReadStat(pid)

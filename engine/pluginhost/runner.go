@@ -34,6 +34,7 @@ type processRunner struct {
 	ruleset *confine.Rules // what the process may do; nil = whatever its user may
 	pass    uint32         // of its group (confine.Group)
 	limits  Limits
+	adopts  bool // what it starts becomes a child of this process when it loses its parents (peer.Adopts)
 
 	cmd      *exec.Cmd
 	lifeline *os.File // write end of the plugin's stdin
@@ -173,7 +174,7 @@ func (r *processRunner) supervise(p pipes, line *io.PipeWriter, ended <-chan str
 	r.mu.Lock()
 	r.reaped, r.status = true, err
 	r.mu.Unlock()
-	killMarked(r.mark) // nor those that left the group, which may hold the pipes
+	r.killStrays() // nor those that left the group, which may hold the pipes
 
 	closeFiles(p.stdinW)
 	late := time.AfterFunc(drainTime, func() { closeFiles(p.stdoutR, p.stderrR) })

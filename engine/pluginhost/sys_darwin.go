@@ -61,13 +61,19 @@ func processStart(pid int) (start string, ok bool) {
 	return fmt.Sprintf("%d.%06d", at.Sec, at.Usec), true
 }
 
-// liveProcesses finds nothing: the tree of processes can't be read here.
-func liveProcesses() ([]processRow, time.Duration) { return nil, 0 }
+// livePIDs and ours find nothing: the processes of the machine can't be read here.
+func livePIDs() []int { return nil }
+
+func ours() []int { return nil }
+
+func rowsOf(func() []int) ([]processRow, time.Duration) { return nil, 0 }
 
 func family(int, []processRow) []int { return nil }
 
-// markedBy finds nothing: environments of other processes can't be read.
-func markedBy(...string) []int { return nil }
+// markedBy and notOlder find nothing: environments of other processes can't be read.
+func markedBy([]int, ...string) []int { return nil }
+
+func notOlder([]string) []int { return nil }
 
 // changeTime returns a file's ctime in nanoseconds.
 func changeTime(stat *syscall.Stat_t) int64 { return stat.Ctimespec.Nano() }

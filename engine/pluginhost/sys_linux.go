@@ -3,6 +3,7 @@ package pluginhost
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -82,17 +83,52 @@ func processStart(pid int) (start string, ok bool) {
 	if err != nil || stat.State == "Z" || stat.State == "X" {
 		return "", false
 	}
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return "", false
-	}
-	return strings.TrimSpace(string(boot)) + "/" + stat.Started, true
+	boot := bootID()
+	return boot + "/" + stat.Started, boot != ""
 }
 
-// markedBy lists the processes of this user whose environment at exec had one of the
-// marks. It finds the children of a plugin that left its group.
-func markedBy(marks ...string) []int {
+// bootID names the boot of the machine; "" = it can't be read.
+func bootID() string {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(boot))
+}
+
+// notOlder lists the processes that may descend from one that started then (processStart):
+// since this boot, not before it, and of this user, where that is not root, whose
+// processes may have become anybody's.
+func notOlder(starts []string) []int {
+	boot, oldest := bootID(), uint64(math.MaxUint64)
+	for _, start := range starts {
+		of, ticks, _ := strings.Cut(start, "/")
+		if at, err := strconv.ParseUint(ticks, 10, 64); of == boot && err == nil {
+			oldest = min(oldest, at)
+		}
+	}
+	if oldest == math.MaxUint64 {
+		return nil
+	}
+	user := os.Getuid()
 	return slices.DeleteFunc(livePIDs(), func(pid int) bool {
+		var of unix.Stat_t
+		if user != 0 && (unix.Stat("/proc/"+strconv.Itoa(pid), &of) != nil || int(of.Uid) != user) {
+			return true
+		}
+		stat, err := peer.ReadStat(pid)
+		if err != nil {
+			return true
+		}
+		at, err := strconv.ParseUint(stat.Started, 10, 64)
+		return err == nil && at < oldest
+	})
+}
+
+// markedBy are those processes, of this user, whose environment at exec had one of the
+// marks. It finds the children of a plugin that left its group.
+func markedBy(pids []int, marks ...string) []int {
+	return slices.DeleteFunc(pids, func(pid int) bool {
 		environ, err := procFile(pid, "environ")
 		return err != nil || !slices.ContainsFunc(marks, func(mark string) bool {
 			return strings.Contains("\x00"+environ+"\x00", "\x00"+handshake.EnvLaunchMark+"="+mark+"\x00")

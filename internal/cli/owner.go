@@ -61,14 +61,15 @@ func (s *session) own(ctx context.Context) (*owner, error) {
 		}
 		s.app.noteAttached()
 	}
+	if s.role != roleLook {
+		o.adopt()
+	}
 	if err := o.startSandbox(ctx, s.role, project); err != nil {
-		project.Close()
-		return nil, errors.Join(err, o.closeSandbox())
+		return nil, errors.Join(err, o.giveUp(project))
 	}
 	opened, err := engine.Open(ctx, project)
 	if err != nil {
-		project.Close()
-		return nil, errors.Join(err, o.closeSandbox())
+		return nil, errors.Join(err, o.giveUp(project))
 	}
 	o.engine = opened
 	o.watch.begin(s.app, opened, project)
@@ -82,6 +83,26 @@ func (s *session) own(ctx context.Context) (*owner, error) {
 		return nil, errors.Join(err, o.shut())
 	}
 	return o, nil
+}
+
+// adopt makes what a plugin started and left behind a child of this process, so that it
+// is known as the plugin's own (ADR 30) and is found when the plugin ends, whatever else
+// runs on the machine (ADR 76). It comes before the first plugin.
+func (o *owner) adopt() {
+	release, err := peer.Adopt()
+	if o.release = release; err != nil {
+		o.app.logger().Warn("processes that leave their plugin are not known as its own", "error", err)
+	}
+}
+
+// giveUp ends what began before there was an engine.
+func (o *owner) giveUp(project *workspace.Workspace) error {
+	project.Close()
+	err := o.closeSandbox()
+	if o.release != nil {
+		o.release()
+	}
+	return err
 }
 
 // answer makes the API: for this process itself, on the socket where it works,
@@ -111,12 +132,6 @@ func (o *owner) answer(ctx context.Context, s *session, project *workspace.Works
 		if err := o.serving.start(o, s, project, api); err != nil {
 			return err
 		}
-	}
-	// What a plugin started and left behind becomes a child of this process, so that it
-	// is known as the plugin's own (ADR 30).
-	release, err := peer.Adopt()
-	if o.release = release; err != nil {
-		s.app.logger().Warn("processes that leave their plugin are not known as its own", "error", err)
 	}
 	socket, err := web.Listen(s.at.stateDir, info, web.RefuseDescendants(s.app.sys.PID, project.OwnCommand), handler)
 	if err != nil {

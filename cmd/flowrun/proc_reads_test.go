@@ -1,0 +1,123 @@
+//go:build linux && (amd64 || arm64)
+
+package main_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/flowrun/flowrun/test/systrace"
+)
+
+// A `run` of one step opens at most this many files below /proc: those of its own
+// processes, and what the kernel says of the machine as a whole.
+const procFiles = 80
+
+// TestARunReadsNoOtherProcesses: what a command reads below /proc does not grow with what
+// runs on the machine beside it, in a sandbox and without one (ADR 76).
+func TestARunReadsNoOtherProcesses(t *testing.T) {
+	for _, sandbox := range []string{"auto", "off"} {
+		t.Run(sandbox, func(t *testing.T) {
+			binary, dir := buildBinary(t), oneStepProject(t, sandbox)
+			opened(t, binary, dir) // describes the plugin
+			few := opened(t, binary, dir)
+			sleepers(t, 200)
+			many := opened(t, binary, dir)
+			t.Logf("below /proc: %d files, with 200 processes more %d", few.all, many.all)
+			for name, count := range map[string]procCount{"few": few, "many": many} {
+				if count.all > procFiles || count.listed > 0 || len(count.others) > 0 {
+					t.Errorf("with %s processes: %d files below /proc (at most %d), the list of processes %d times, of others %v", name, count.all, procFiles, count.listed, count.others)
+				}
+			}
+		})
+	}
+}
+
+// oneStepProject is a project with a workflow of one step in one bundled plugin.
+func oneStepProject(t *testing.T, sandbox string) string {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, dir, "flowrun.yaml", "limits: {sandbox: "+sandbox+"}\nplugins: {files: {grants: {paths: [./data]}}}\nconnections: {files: {plugin: files, config: {roots: {data: {path: ./data}}}}}\n")
+	write(t, dir, "one.yaml", "flowrun: v1\nname: one\nsteps:\n  - {id: one, uses: files.read, with: {root: data, path: a.txt}}\n")
+	if err := os.Mkdir(filepath.Join(dir, "data"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "data/a.txt", "one\n")
+	return dir
+}
+
+// sleepers are processes that do nothing, and belong to this test.
+func sleepers(t *testing.T, count int) {
+	t.Helper()
+	for range count {
+		sleeper := exec.Command("sleep", "600")
+		if err := sleeper.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = sleeper.Process.Kill(); _ = sleeper.Wait() })
+	}
+}
+
+// procCount is what a command opened below /proc.
+type procCount struct {
+	all    int
+	listed int      // how often it listed all processes
+	others []string // files of processes that it has not started
+}
+
+// opened runs the workflow and counts.
+func opened(t *testing.T, binary, dir string) (count procCount) {
+	t.Helper()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	before := processes(t)
+	outcome, err := systrace.Run(t.Context(), systrace.Command{
+		Path: binary, Args: []string{binary, "run", "one.yaml"}, Dir: dir, Env: append(os.Environ(), "HOME="+dir), Files: []*os.File{null, null, null},
+	}, systrace.Handler{Exit: func(c *systrace.Call) {
+		name, below := strings.CutPrefix(c.Path, "/proc")
+		if c.Kind != systrace.Open || !below || name != "" && name[0] != '/' {
+			return
+		}
+		count.all++
+		switch pid, _, _ := strings.Cut(strings.TrimPrefix(name, "/"), "/"); {
+		case pid == "":
+			count.listed++
+		case before[pid]:
+			count.others = append(count.others, c.Path)
+		}
+	}})
+	if errors.Is(err, systrace.ErrRefused) {
+		t.Skip(err)
+	}
+	if err != nil || outcome.Exit != 0 {
+		t.Fatalf("the run: %+v, %v", outcome, err)
+	}
+	if count.all == 0 {
+		t.Fatal("nothing below /proc was seen: the count counts nothing")
+	}
+	return count
+}
+
+// processes are those that run now.
+func processes(t *testing.T) map[string]bool {
+	t.Helper()
+	names, err := filepath.Glob("/proc/[1-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids := map[string]bool{}
+	for _, name := range names {
+		if _, err := strconv.Atoi(filepath.Base(name)); err == nil {
+			pids[filepath.Base(name)] = true
+		}
+	}
+	return pids
+}
