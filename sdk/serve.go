@@ -72,6 +72,7 @@ func (p *Plugin) serve(stdin io.Reader, stdout io.Writer) error {
 		return err
 	}
 	defer server.Close()
+	server.service.processors = fewProcessors(os.Getenv("GOMAXPROCS"), server.service.now)
 	listener, remove, err := listen(os.Getenv(handshake.EnvSocketDir))
 	if err != nil {
 		return err

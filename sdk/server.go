@@ -61,11 +61,13 @@ type service struct {
 	now         func() time.Time
 	host        pluginv1connect.HostClient // nil = there is none
 	limit       int                        // bytes of one event
+	processors  *processors                // nil = the process has those that it has
 	connections connections
 }
 
 // Describe is pure: it needs no config and no network.
 func (s *service) Describe(_ context.Context, request *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
+	defer s.processors.begin()()
 	if err := s.plugin.Err(); err != nil {
 		return nil, connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("its author has to mend it: %w", err))
 	}
@@ -77,6 +79,7 @@ func (s *service) Describe(_ context.Context, request *pluginv1.DescribeRequest)
 
 // DescribeActions makes actions of an index whole.
 func (s *service) DescribeActions(_ context.Context, request *pluginv1.DescribeActionsRequest) (*pluginv1.DescribeActionsResponse, error) {
+	defer s.processors.begin()()
 	if s.plugin.described == nil {
 		return nil, connect.NewError(connect.CodeUnimplemented, errors.New("the plugin has no index"))
 	}
@@ -85,6 +88,7 @@ func (s *service) DescribeActions(_ context.Context, request *pluginv1.DescribeA
 
 // Validate checks a step's input without sending anything.
 func (s *service) Validate(_ context.Context, request *pluginv1.ValidateRequest) (response *pluginv1.ValidateResponse, err error) {
+	defer s.processors.begin()()
 	a, err := s.action(request.GetAction(), request.GetRecipe())
 	if err != nil {
 		return nil, connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("action %s: %w", plain(cut(request.GetAction(), 64)), err))
@@ -252,6 +256,7 @@ func (s *service) Execute(ctx context.Context, request *pluginv1.ExecuteRequest,
 }
 
 func (s *service) run(ctx context.Context, request *pluginv1.ExecuteRequest, send func(*pluginv1.ExecuteEvent) error) error {
+	defer s.processors.begin()()
 	a, err := s.action(request.GetAction(), request.GetRecipe())
 	if err != nil {
 		return connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("action %s: %w", plain(cut(request.GetAction(), 64)), err))

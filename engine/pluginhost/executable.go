@@ -68,6 +68,7 @@ func fileTime() (int64, error) {
 type library struct {
 	dir      string                   // StateDir/plugins
 	lookPath func(name string) string // a program of the system; "" = there is none
+	stat     func(path string) (os.FileInfo, error)
 
 	mu      sync.Mutex
 	digests map[string]digestEntry // by path; nil = the file was not read yet
@@ -191,9 +192,9 @@ func (l *library) load() error {
 }
 
 // recorded returns the digest of a file that has not changed, without opening
-// it: this is asked before every call.
+// it.
 func (l *library) recorded(path string) (string, bool) {
-	info, err := os.Stat(path)
+	info, err := l.stat(path)
 	if err != nil {
 		return "", false
 	}

@@ -25,7 +25,7 @@ func (h *Host) setUp() error {
 	if err := os.MkdirAll(h.dir, 0o700); err != nil {
 		return fmt.Errorf("make plugin folder: %w", err)
 	}
-	h.library = &library{dir: h.dir, lookPath: h.lookPath}
+	h.library = &library{dir: h.dir, lookPath: h.lookPath, stat: os.Stat}
 	h.pids = pidRecordIn(h.dir)
 	return nil
 }

@@ -57,7 +57,7 @@ func treeArchive(t *testing.T) string {
 
 func treeLibrary(t *testing.T) *library {
 	t.Helper()
-	return &library{dir: t.TempDir(), lookPath: func(string) string { return "" }}
+	return &library{dir: t.TempDir(), lookPath: func(string) string { return "" }, stat: os.Stat}
 }
 
 // openSource opens what a source is now.

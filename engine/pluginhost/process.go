@@ -219,10 +219,20 @@ func (p *process) clientConfig() *goplugin.ClientConfig {
 	}
 }
 
+// What may be under way from a plugin before its reader has taken it, of a call and of all,
+// in bytes. They are fixed: gRPC would measure the way with a ping for each answer.
+const (
+	callWindow  = 1 << 20
+	wholeWindow = 4 << 20
+)
+
 // dialOptions are those of the connection to the plugin: what passes it, and with what.
+// Nothing is repeated but by the engine, so that no call is kept for it.
 func (p *process) dialOptions() []grpc.DialOption {
 	limit := p.unit.host.options.Limits.Message
 	return []grpc.DialOption{
+		grpc.WithStaticStreamWindowSize(callWindow), grpc.WithStaticConnWindowSize(wholeWindow),
+		grpc.WithDisableRetry(), grpc.WithDisableServiceConfig(), grpc.WithDisableHealthCheck(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(limit), grpc.MaxCallSendMsgSize(limit+64<<10)),
 		grpc.WithChainUnaryInterceptor(p.gateAnswer, p.unaryToken),
 		grpc.WithChainStreamInterceptor(p.gateAnswers, p.streamToken),

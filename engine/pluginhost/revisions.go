@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -25,7 +26,16 @@ type plugin struct {
 	asked     map[*unit]bool   // whose digest is not known yet: they are asked what they take
 
 	starts, crashes uint64 // of revisions that were dropped
+
+	looking  sync.Mutex // one look at the program at a time
+	lookedAt time.Time  // guarded by looking
+	lookedIs executable // what was found then
 }
+
+// lookEvery is how long a bundled plugin's program counts as what it was. A new one is a
+// new revision, which begins with a process of its own: what starts is compared with its
+// digest each time (executable.go), however long ago the look was.
+const lookEvery = time.Second
 
 func newPlugin(h *Host, source Source) *plugin {
 	return &plugin{host: h, source: source, revisions: map[string]*unit{}, asked: map[*unit]bool{}}
@@ -78,7 +88,7 @@ func (p *plugin) unit(ctx context.Context, digest string) (*unit, error) {
 		return p.toldUnit(ctx, digest)
 	}
 	if p.source.Bundled {
-		return p.bundled(ctx)
+		return p.bundled()
 	}
 	p.mu.Lock()
 	u := p.inForce
@@ -100,11 +110,12 @@ func (p *plugin) unit(ctx context.Context, digest string) (*unit, error) {
 
 // bundled returns the revision of the program as it is now. A process of other bytes
 // gets no new calls.
-func (p *plugin) bundled(ctx context.Context) (*unit, error) {
-	u, err := p.fromFile(ctx)
+func (p *plugin) bundled() (*unit, error) {
+	exe, err := p.program()
 	if err != nil {
-		return nil, err
+		return nil, p.executableError(err)
 	}
+	u := p.revision(exe)
 	p.mu.Lock()
 	before := p.inForce
 	p.inForce = u
@@ -113,6 +124,23 @@ func (p *plugin) bundled(ctx context.Context) (*unit, error) {
 		before.rest()
 	}
 	return u, nil
+}
+
+// program returns the program that a bundled plugin is part of, as it was at most
+// lookEvery ago.
+func (p *plugin) program() (executable, error) {
+	p.looking.Lock()
+	defer p.looking.Unlock()
+	now := p.host.options.Now()
+	if since := now.Sub(p.lookedAt); p.lookedIs.digest != "" && since >= 0 && since < lookEvery {
+		return p.lookedIs, nil
+	}
+	exe, err := p.host.library.resolve(p.source)
+	if err != nil {
+		return executable{}, err
+	}
+	p.lookedAt, p.lookedIs = now, exe
+	return exe, nil
 }
 
 // fromFile returns the revision of the source as it is now, with a copy of it, and of what

@@ -42,7 +42,7 @@ func (p *plugin) outdated(u *unit) bool {
 	if !p.source.Bundled {
 		return false
 	}
-	now, err := p.host.library.resolve(p.source)
+	now, err := p.program()
 	return err == nil && now.digest != u.exe.digest
 }
 

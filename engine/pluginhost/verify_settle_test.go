@@ -28,7 +28,7 @@ func TestIssue13_03_AStampOfAFreshFileIsNotBelieved(t *testing.T) {
 	}
 	const other = "00000000000000000000000000000000000000000000000000000000000000ff" // of what was there before
 	for age, believed := range map[time.Duration]bool{0: false, time.Second: false, -time.Hour: false, 3 * time.Second: true} {
-		l := &library{dir: t.TempDir(), digests: map[string]digestEntry{path: {fileStamp: stamp, SHA256: other, At: stamp.CTime + int64(age)}}}
+		l := &library{dir: t.TempDir(), stat: os.Stat, digests: map[string]digestEntry{path: {fileStamp: stamp, SHA256: other, At: stamp.CTime + int64(age)}}}
 		err := l.compare(&code{file: file, path: path}, other)
 		if foreign := (*foreignCode)(nil); believed != (err == nil) || !believed && !errors.As(err, &foreign) {
 			t.Errorf("read %s after its change: %v", age, err)
@@ -43,7 +43,7 @@ func TestIssue13_03_ACopyIsReadBeforeItRuns(t *testing.T) {
 	if err := os.WriteFile(source, []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	l := &library{dir: t.TempDir()}
+	l := &library{dir: t.TempDir(), stat: os.Stat}
 	exe, err := l.resolve(Source{Name: "evil", Path: source})
 	if err != nil {
 		t.Fatal(err)

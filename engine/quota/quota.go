@@ -1,5 +1,7 @@
 package quota
 
+import "sync"
+
 // Quota bounds one thing that grows by what plugins or runs put into it. All of
 // them stand in Quotas: docs/reliability.md, "Limits", and `limits` in flowrun.yaml
 // are made of that table.
@@ -30,6 +32,15 @@ const (
 	Blobs        = "blobs"
 )
 
+// byName finds a row for each part of each answer: it is made once.
+var byName = sync.OnceValue(func() map[string]Quota {
+	rows := map[string]Quota{}
+	for _, row := range All() {
+		rows[row.Name] = row
+	}
+	return rows
+})
+
 // All returns the table, in the order of the documents.
 func All() []Quota {
 	const kib, mib, gib = 1 << 10, 1 << 20, 1 << 30
@@ -58,14 +69,9 @@ type Values map[string]int64
 
 // Of returns the value of a quota.
 func (v Values) Of(name string) int64 {
-	for _, quota := range All() {
-		if quota.Name != name {
-			continue
-		}
-		if set, ok := v[name]; ok && set > 0 {
-			return min(set, quota.Ceiling)
-		}
-		return quota.Default
+	quota := byName()[name]
+	if set, ok := v[name]; ok && set > 0 {
+		return min(set, quota.Ceiling)
 	}
-	return 0
+	return quota.Default
 }
