@@ -83,6 +83,7 @@ type Store struct {
 	census    census // of the last transaction; the committer's
 	unclosed  bool   // the file does not say that it was closed
 	migrated  migration
+	ends      bucketEnds // the committer's
 	marks     marks
 	rollback  *store.Rollback
 	queue     queue
@@ -140,7 +141,7 @@ func openOffline(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: path, db: f.db, file: f.file, options: o, pageSize: f.db.Info().PageSize, census: f.state.found}
+	s := &Store{path: path, db: f.db, file: f.file, options: o, pageSize: f.db.Info().PageSize, census: f.state.found, ends: newBucketEnds()}
 	s.unclosed = !f.state.closed
 	s.large.folder, s.large.uploads = path+largeSuffix, map[string]*openUpload{}
 	s.space.start(s, f.state)

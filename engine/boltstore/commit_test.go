@@ -59,7 +59,7 @@ func TestAGroupIsBounded(t *testing.T) {
 		writes  int
 		commits uint64
 	}{
-		"in number": {10, 65, 2},
+		"in number": {10, 257, 2},
 		"in bytes":  {60 << 10, 32, 2},
 	} {
 		t.Run(name, func(t *testing.T) {

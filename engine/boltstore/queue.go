@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"runtime"
 	"sync"
 
 	"github.com/flowrun/flowrun/engine/store"
@@ -9,7 +10,7 @@ import (
 // The bounds of one commit, and of what may wait for it. The last one holds
 // writers up: without it a flood would grow in memory.
 const (
-	maxGroupOps    = 64
+	maxGroupOps    = 256
 	maxGroupBytes  = 1 << 20
 	maxQueuedBytes = 64 << 20
 )
@@ -69,6 +70,7 @@ func (q *queue) take() []*op {
 	for len(q.ops) == 0 && !q.closed {
 		q.changed.Wait()
 	}
+	q.gather()
 	count, bytes := 0, 0
 	for count < len(q.ops) && count < maxGroupOps {
 		size := q.ops[count].size
@@ -86,6 +88,23 @@ func (q *queue) take() []*op {
 	q.bytes -= bytes
 	q.changed.Broadcast()
 	return group
+}
+
+// gatherLooks is after how many looks that bring nothing a commit begins.
+const gatherLooks = 3
+
+// gather lets the writers that can run at this moment add what they have: a commit costs
+// about the same for one op and for all of them. It waits for nobody and knows no time:
+// where no goroutine is ready to run, it returns at once.
+func (q *queue) gather() {
+	for seen, idle := len(q.ops), 0; idle < gatherLooks && len(q.ops) < maxGroupOps && !q.closed; {
+		q.mu.Unlock()
+		runtime.Gosched()
+		q.mu.Lock()
+		if idle++; len(q.ops) != seen {
+			seen, idle = len(q.ops), 0
+		}
+	}
 }
 
 // fail stops the queue and returns what still waited.

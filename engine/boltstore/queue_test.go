@@ -1,6 +1,8 @@
 package boltstore
 
 import (
+	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 )
@@ -39,4 +41,34 @@ func TestIssue13_08WritersWaitWhileTooMuchIsQueued(t *testing.T) {
 			t.Error("a closed queue takes more")
 		}
 	})
+}
+
+// TestACommitTakesWhatIsAboutToBeQueued: writers that can run while a commit begins are
+// part of it; nobody is waited for who cannot.
+func TestACommitTakesWhatIsAboutToBeQueued(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that they are known to be ready, and not running
+	var q queue
+	q.init()
+	const writers = 40
+	var all sync.WaitGroup
+	for range writers {
+		all.Go(func() {
+			if err := q.put(&op{size: 1}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if err := q.put(&op{size: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if group := q.take(); len(group) != writers+1 {
+		t.Errorf("a commit took %d of %d ops", len(group), writers+1)
+	}
+	all.Wait()
+	if err := q.put(&op{size: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if group := q.take(); len(group) != 1 {
+		t.Errorf("a commit of one op took %d", len(group))
+	}
 }

@@ -20,6 +20,7 @@ type writer struct {
 	rows   []runs.Run         // rows of runs that it wrote, for Options.OnRuns
 	shows  bool               // rows are wanted
 	counts map[countDelta]int // by how much counts of runs change
+	ends   bucketEnds         // of the store; nil = pages are cut in the middle
 	mark   *mark              // that the transaction stores; nil = none
 	files  []string           // of large values, that no row names any more when it is durable
 }
@@ -45,6 +46,7 @@ func (w *writer) putIn(b *bolt.Bucket, at *location, key []byte, parts ...[]byte
 		}
 		w.census.add(at.top, 1, at.recordSum(key, stored))
 	}
+	w.ends.put(b, at.top, key)
 	if err := b.Put(key, stored); err != nil {
 		return fmt.Errorf("put %s %s: %w", at.path, hexKey(key), err)
 	}
