@@ -47,20 +47,25 @@ func cold(store, file string) (err error) {
 	}
 	output := []byte(w.Steps[0].Value)
 	if w.Steps[0].Uses != "" {
-		dir, err := os.MkdirTemp("", "floor")
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-		p, err := startPlugin(ctx, dir, unary, 0)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, p.end()) }()
-		e.calls = p.calls
-		if output, err = r.call(ctx, 0); err != nil {
+		if output, err = r.inPlugin(ctx); err != nil {
 			return err
 		}
 	}
 	return r.stepped(0, 1, output)
+}
+
+// inPlugin starts the plugin, makes the only step in it and ends it.
+func (r *run) inPlugin(ctx context.Context) (output []byte, err error) {
+	dir, err := os.MkdirTemp("", "floor")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	p, err := startPlugin(ctx, dir, unary, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.end()) }()
+	r.engine.calls = p.calls
+	return r.call(ctx, 0)
 }

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/flowrun/flowrun/bench/figures"
+	"github.com/flowrun/flowrun/bench/probe"
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/workspace"
+)
+
+// work is what a worker does: a process of its own with the embedding API.
+type work struct {
+	dir, what, action         string
+	n, atATime, before, sweep int
+}
+
+// worker measures one thing once and prints the sample.
+func worker(ctx context.Context, args []string) (err error) {
+	var w work
+	flags := flag.NewFlagSet("worker", flag.ContinueOnError)
+	flags.StringVar(&w.dir, "dir", "", "the project's folder")
+	flags.StringVar(&w.what, "what", "steps", "steps, fan, runs, conditions, plan or commits")
+	flags.StringVar(&w.action, "action", "write", "write or read")
+	flags.IntVar(&w.n, "n", 1000, "how many steps, or runs")
+	flags.IntVar(&w.atATime, "at-a-time", 64, "how many runs at a time")
+	flags.IntVar(&w.before, "before", 0, "how often it is done before, not measured")
+	flags.IntVar(&w.sweep, "sweep", 0, "of commits: 1 = retention does its work in between")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if w.what == "plan" {
+		return w.plan(ctx)
+	}
+	e, err := openEngine(ctx, w.dir, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.Close(context.WithoutCancel(ctx))) }()
+	if err := runToEnd(ctx, e, sequence(1, w.action)); err != nil { // the plugin's process is there
+		return err
+	}
+	s, err := w.measured(ctx, e)
+	if err != nil {
+		return err
+	}
+	return figures.Write(os.Stdout, s)
+}
+
+func (w work) measured(ctx context.Context, e *engine.Engine) (figures.Sample, error) {
+	switch w.what {
+	case "steps":
+		return w.repeated(ctx, e, sequence(w.n, w.action))
+	case "fan":
+		return w.repeated(ctx, e, fan(w.n, w.action))
+	case "runs":
+		var took []time.Duration
+		s, err := count(e, w.n, "run", func() (err error) {
+			took, err = atOnce(ctx, e, sequence(3, w.action), w.n, w.atATime)
+			return err
+		})
+		if len(took) > 0 {
+			slices.Sort(took)
+			s.P99 = took[len(took)*99/100]
+		}
+		return s, err
+	case "conditions":
+		return w.conditions(ctx, e)
+	case "commits":
+		return w.commits(ctx, e)
+	}
+	return figures.Sample{}, fmt.Errorf("there is no work %q", w.what)
+}
+
+func (w work) repeated(ctx context.Context, e *engine.Engine, source string) (figures.Sample, error) {
+	for range w.before {
+		if err := runToEnd(ctx, e, source); err != nil {
+			return figures.Sample{}, err
+		}
+	}
+	return count(e, w.n, "step", func() error { return runToEnd(ctx, e, source) })
+}
+
+// openEngine opens the engine of a project, whose state lies beside its file. open is
+// that of the config.
+func openEngine(ctx context.Context, dir string, open func(store.Hooks) (store.Store, error)) (*engine.Engine, error) {
+	project, err := loadProject(ctx, dir, open)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Open(ctx, project)
+}
+
+func loadProject(ctx context.Context, dir string, open func(store.Hooks) (store.Store, error)) (*workspace.Workspace, error) {
+	executable, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return engine.LoadProject(ctx, workspace.Config{
+		StateDir: filepath.Join(dir, "state"), Dir: dir, ProjectFile: filepath.Join(dir, "flowrun.yaml"), Environ: os.Environ(),
+		Executable: executable, Bundled: []string{"files"}, Version: "bench", Now: time.Now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler), OpenStore: open,
+	})
+}
+
+// runToEnd runs a workflow, which must succeed.
+func runToEnd(ctx context.Context, e *engine.Engine, source string) error {
+	row, problems, err := e.Start(ctx, engine.StartRequest{File: "bench.yaml", Source: []byte(source)})
+	if err != nil || row == nil {
+		return fmt.Errorf("start: %w", errors.Join(err, problems))
+	}
+	result, err := e.Wait(ctx, row.ID)
+	if err != nil {
+		return fmt.Errorf("wait: %w", err)
+	}
+	if result.Run.Status != runs.RunSucceeded {
+		return fmt.Errorf("run %s ended as %s: %w", row.ID, result.Run.Status, result.Error)
+	}
+	return nil
+}
+
+// atOnce runs a workflow so many times, some of them at a time, and returns how long each
+// took.
+func atOnce(ctx context.Context, e *engine.Engine, source string, n, atATime int) ([]time.Duration, error) {
+	took := make([]time.Duration, n)
+	errs := make([]error, atATime)
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for i := range atATime {
+		workers.Go(func() {
+			for errs[i] == nil {
+				run := int(next.Add(1)) - 1
+				if run >= n {
+					return
+				}
+				begun := time.Now()
+				errs[i] = runToEnd(ctx, e, source)
+				took[run] = time.Since(begun)
+			}
+		})
+	}
+	workers.Wait()
+	return took, errors.Join(errs...)
+}
+
+// count measures body, with what its process, the plugin's and the store did for it.
+func count(e *engine.Engine, units int, unit string, body func() error) (figures.Sample, error) {
+	plugin := e.Project().Host().Status("bench").PID
+	var before, after runtime.MemStats
+	stats := e.StoreStats()
+	runtime.ReadMemStats(&before)
+	own, its := probe.CPU(os.Getpid()), probe.CPU(plugin)
+	begun := time.Now()
+	err := body()
+	s := figures.Sample{Program: "flowrun", Units: units, Unit: unit, Wall: time.Since(begun), CPU: probe.CPU(os.Getpid()) - own, PluginCPU: probe.CPU(plugin) - its}
+	runtime.ReadMemStats(&after)
+	s.Allocs, s.AllocBytes = after.Mallocs-before.Mallocs, after.TotalAlloc-before.TotalAlloc
+	now := e.StoreStats()
+	s.Commits, s.Fsyncs, s.Written = now.Commits-stats.Commits, now.Fsyncs-stats.Fsyncs, now.Bytes-stats.Bytes
+	s.RssAnon, s.Durability = probe.RssAnon(os.Getpid()), "fsync before it is acknowledged"
+	s.Values = map[string]float64{"plugin RssAnon": float64(probe.RssAnon(plugin))}
+	return s, err
+}
