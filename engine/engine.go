@@ -229,7 +229,7 @@ func (e *Engine) Close(ctx context.Context) error {
 // StoreStats counts what the store has written since Open.
 func (e *Engine) StoreStats() vitals.StoreStats {
 	stats := e.store.Stats()
-	return vitals.StoreStats{Commits: stats.Commits, Fsyncs: stats.Fsyncs, Bytes: stats.Bytes, FileSize: stats.FileSize}
+	return vitals.StoreStats{Commits: stats.Commits, Fsyncs: stats.Fsyncs, Bytes: stats.Bytes, FileSize: stats.FileSize, Records: stats.Records}
 }
 
 // Active returns how many runs are driven now.

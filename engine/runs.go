@@ -113,13 +113,7 @@ func (e *Engine) StepsInShort(ctx context.Context, id string) ([]runs.Step, erro
 
 // Wait returns the run when it is closed or paused, or when nobody drives it.
 func (e *Engine) Wait(ctx context.Context, id string) (*runs.Result, error) {
-	updates, err := e.Watch(ctx, id, 1<<62)
-	if err != nil {
-		return nil, err
-	}
-	for range updates {
-	}
-	if err := ctx.Err(); err != nil {
+	if err := e.driver.AwaitEnd(ctx, id); err != nil {
 		return nil, err
 	}
 	return e.Get(ctx, id)

@@ -169,7 +169,7 @@ func fillRecord(record *journal.Record, cuts []cut, values [][]byte) error {
 
 // copyForCut copies all that eachValue may change.
 func copyForCut(record *journal.Record) *journal.Record {
-	copied := *record
+	copied := journal.Record{Seq: record.Seq, Event: record.Event, Commands: record.Commands} // without its stored form
 	e := &copied.Event
 	e.Start, e.Completed, e.Pending, e.Failed = clone(e.Start), clone(e.Completed), clone(e.Pending), clone(e.Failed)
 	e.Signal, e.Resolution, e.Child = clone(e.Signal), clone(e.Resolution), clone(e.Child)

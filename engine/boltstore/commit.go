@@ -166,8 +166,8 @@ func (s *Store) do(size int, apply func(w *writer) (bool, error)) error {
 	return <-answered
 }
 
-// counters count what the committer did.
-type counters struct{ commits, growths, ops atomic.Uint64 }
+// counters count what the committer did, and which records of journals were read.
+type counters struct{ commits, growths, ops, records atomic.Uint64 }
 
 // Stats is that of store.Upkeep.
 func (s *Store) Stats() store.Stats {
@@ -177,6 +177,7 @@ func (s *Store) Stats() store.Stats {
 		Commits:  commits,
 		Fsyncs:   2*commits + growths,
 		Ops:      s.counters.ops.Load(),
+		Records:  s.counters.records.Load(),
 		Bytes:    uint64(stats.GetPageAlloc()) + commits*uint64(s.pageSize),
 		FileSize: s.fileSize(),
 	}

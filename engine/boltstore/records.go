@@ -120,6 +120,7 @@ func (s *Store) Records(runID string, from uint64, limit int) ([]*journal.Record
 		if err != nil {
 			return nil, err
 		}
+		s.counters.records.Add(uint64(len(part)))
 		for _, read := range part {
 			record, err := read.decode()
 			if err != nil {
@@ -151,6 +152,7 @@ func (s *Store) EachRecord(runID string, from uint64, visit func(*journal.Record
 		if err != nil {
 			return err
 		}
+		s.counters.records.Add(uint64(len(part)))
 		for i := range part {
 			record, err := part[i].decode()
 			if err != nil {

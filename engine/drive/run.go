@@ -29,6 +29,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
@@ -64,31 +65,75 @@ func (r *Run) Stopped() bool {
 // Apply folds an event into the Machine: the event as the journal will give it back,
 // so that a run and its replay see equal values.
 func (r *Run) Apply(ev journal.Event) (*Turn, error) {
-	encoded, err := json.Marshal(&ev)
+	draft, err := r.Draft(ev)
 	if err != nil {
-		return nil, fmt.Errorf("encode %s event: %w", ev.Kind, err)
+		return nil, err
 	}
-	return r.ApplyEncoded(encoded)
+	return r.ApplyDraft(draft)
 }
 
-// ApplyEncoded is Apply of an event as it is stored.
-func (r *Run) ApplyEncoded(encoded []byte) (*Turn, error) {
-	var stored journal.Event
-	if err := json.Unmarshal(encoded, &stored); err != nil {
-		return nil, fmt.Errorf("decode event: %w", err)
-	}
-	commands, err := r.Machine.Apply(stored)
+// Draft encodes an event that is to be applied next.
+func (r *Run) Draft(ev journal.Event) (*journal.Draft, error) { return journal.NewDraft(r.Seq+1, ev) }
+
+// ApplyDraft is Apply of the event that was encoded last.
+func (r *Run) ApplyDraft(draft *journal.Draft) (*Turn, error) {
+	commands, err := r.Machine.Apply(draft.Event)
 	if err != nil {
 		return nil, err
 	}
 	r.Seq++
+	record, size, err := recordOf(draft, commands)
+	if err != nil {
+		return nil, err
+	}
 	return &Turn{
-		Record:   &journal.Record{Seq: r.Seq, Event: stored, Commands: commands},
-		Event:    encoded,
+		Record:   record,
+		Bytes:    size,
 		Changes:  r.Machine.Changes(),
 		Commands: commands,
 		careful:  r.careful > 0,
 	}, nil
+}
+
+// largeOutput is from which size on an output of a run is counted without a copy of it.
+const largeOutput = 1 << 20
+
+// recordOf makes the record of an event and of what followed from it, and counts how long
+// both are, encoded.
+func recordOf(draft *journal.Draft, commands []journal.Command) (*journal.Record, int, error) {
+	small, more := withoutLarge(commands)
+	if more == 0 {
+		return draft.Record(commands)
+	}
+	whole := draft.Unencoded(commands)
+	_, size, err := draft.Record(small)
+	return whole, size + more, err
+}
+
+// withoutLarge returns commands in which a 0 stands for each large output of a run, and
+// what these take more than that.
+func withoutLarge(commands []journal.Command) (small []journal.Command, more int) {
+	small = commands
+	for i := range commands {
+		finish := commands[i].Finish
+		if finish == nil {
+			continue
+		}
+		for name, value := range finish.Outputs {
+			if len(value) < largeOutput || !journal.Plain(value) {
+				continue
+			}
+			if small[i].Finish == finish { // the first one: others keep theirs
+				own := *finish
+				own.Outputs = maps.Clone(finish.Outputs)
+				small = slices.Clone(small)
+				small[i].Finish = &own
+			}
+			small[i].Finish.Outputs[name] = json.RawMessage("0")
+			more += len(value) - 1
+		}
+	}
+	return small, more
 }
 
 // Rebuild makes the run anew on a Machine that has not begun. each gives replay the

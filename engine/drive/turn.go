@@ -19,7 +19,7 @@ const (
 // Turn is one event that was applied, with what follows from it.
 type Turn struct {
 	Record   *journal.Record   // nil where Recover had nothing to say
-	Event    []byte            // of the record, as it is stored
+	Bytes    int               // of the record's event and commands, as they are stored
 	Changes  []runs.Step       // the steps that views must show again
 	Commands []journal.Command // all that a driver does, in order
 

@@ -123,6 +123,14 @@ func (d *decoded) shrink(next *outputText) {
 // decision depends on it.
 func (m *Machine) KeepDecoded(bytes int64) { m.decoded.floor = bytes }
 
+// Rest drops the decoded answers: those that are read again are decoded anew.
+func (m *Machine) Rest() {
+	for m.decoded.answers.Len() > 0 {
+		first, _ := m.decoded.answers.Front().Value.(*outputText)
+		first.drop()
+	}
+}
+
 // made is the result as a value.
 func made(result any) (any, error) {
 	switch result := result.(type) {

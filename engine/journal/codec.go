@@ -8,8 +8,11 @@ import (
 // codecVersion stands first in every encoded record.
 const codecVersion byte = 1
 
-// Encode returns the stored form of a record.
+// Encode returns the stored form of a record. Nobody may change it.
 func Encode(r *Record) ([]byte, error) {
+	if r.encoded != nil {
+		return r.encoded, nil
+	}
 	body, err := json.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("encode record %d: %w", r.Seq, err)

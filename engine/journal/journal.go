@@ -286,4 +286,6 @@ type Record struct {
 	Seq      uint64    `json:"seq"`
 	Event    Event     `json:"event"`
 	Commands []Command `json:"commands,omitempty"`
+
+	encoded []byte // its stored form, of one that a Draft made; nil = not encoded yet
 }

@@ -3,8 +3,6 @@ package local
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/drive"
@@ -128,47 +126,8 @@ func (r *run) takeLog(line *runs.Log) {
 	r.fullWhenOver(line.Step)
 }
 
-// sizeOf is what a record with these parts takes in the journal.
-func sizeOf(event []byte, commands []journal.Command) (int64, error) {
-	if len(commands) == 0 {
-		return inPages(int64(len(event)) + recordFrame), nil
-	}
-	small, large := withoutLarge(commands)
-	encoded, err := json.Marshal(small)
-	if err != nil {
-		return 0, fmt.Errorf("encode commands: %w", err)
-	}
-	return inPages(int64(len(event)+len(encoded)+large) + recordFrame), nil
-}
-
-// largeOutput is from which size on an output is counted without a copy of it.
-const largeOutput = 1 << 20
-
-// withoutLarge returns commands in which a 0 stands for each large output of a run, and
-// what these take more than that.
-func withoutLarge(commands []journal.Command) (small []journal.Command, more int) {
-	small = commands
-	for i := range commands {
-		finish := commands[i].Finish
-		if finish == nil {
-			continue
-		}
-		for name, value := range finish.Outputs {
-			if len(value) < largeOutput || !journal.Plain(value) {
-				continue
-			}
-			if small[i].Finish == finish { // the first one: others keep theirs
-				own := *finish
-				own.Outputs = maps.Clone(finish.Outputs)
-				small = slices.Clone(small)
-				small[i].Finish = &own
-			}
-			small[i].Finish.Outputs[name] = json.RawMessage("0")
-			more += len(value) - 1
-		}
-	}
-	return small, more
-}
+// sizeOf is what a record takes in the journal whose event and commands have so many bytes.
+func sizeOf(bytes int) int64 { return inPages(int64(bytes) + recordFrame) }
 
 // take applies an event, the answer to a command unless that is nil, and
 // dispatches what needs no durable intent. One that finds no room in the journal
@@ -177,26 +136,22 @@ func (r *run) take(event journal.Event, answered *drive.Operation) {
 	if event.At.IsZero() {
 		event.At = r.driver.now()
 	}
-	encoded, err := json.Marshal(&event)
+	draft, err := r.Draft(event)
 	if err != nil {
-		r.fail(fmt.Errorf("run %s: encode %s event: %w", r.row.ID, event.Kind, err))
+		r.fail(fmt.Errorf("run %s: %w", r.row.ID, err))
 		return
 	}
-	room := r.room()
-	if r.stored.bytes+int64(len(encoded)) > room && !r.mustFit(len(encoded)) {
+	room, size := r.room(), draft.EventBytes()
+	if r.stored.bytes+int64(size) > room && !r.mustFit(size) {
 		r.overflow(event, answered, "")
 		return
 	}
-	turn, err := r.ApplyEncoded(encoded)
+	turn, err := r.ApplyDraft(draft)
 	if err != nil {
 		r.fail(fmt.Errorf("run %s: apply %s %s: %w", r.row.ID, event.Kind, event.Path, err))
 		return
 	}
-	applied, err := r.batch(turn)
-	if err != nil {
-		r.fail(fmt.Errorf("run %s: apply %s %s: %w", r.row.ID, event.Kind, event.Path, err))
-		return
-	}
+	applied := r.batch(turn)
 	if r.stored.bytes > room && !r.mustFit(int(applied.size)) {
 		if err := r.goBack(); err != nil {
 			r.fail(fmt.Errorf("run %s: go back to what is stored: %w", r.row.ID, err))

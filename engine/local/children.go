@@ -179,15 +179,24 @@ func (r *run) asChild() journal.Child {
 	return end
 }
 
-// tellParent tells the run of the parent's step that this one ended. A parent
-// that nobody drives finds out when it goes on.
-func (d *Driver) tellParent(r *run) {
+// asEnded is what the run of the parent's step is told of the end of this one; nil for
+// nothing.
+func (r *run) asEnded() *childEnd {
 	parent := r.row.Parent
 	if parent == nil || r.stopping || r.failed != nil || !(r.row.Closed || r.row.Status == runs.RunPaused) {
+		return nil
+	}
+	return &childEnd{path: parent.Path, end: r.asChild()}
+}
+
+// tellParent tells the run of the parent's step that this one ended. A parent
+// that nobody drives finds out when it goes on.
+func (d *Driver) tellParent(parent *runs.ParentStep, end *childEnd) {
+	if end == nil {
 		return
 	}
 	if above := d.driven(parent.Run); above != nil {
-		above.mail.put(message{child: &childEnd{path: parent.Path, end: r.asChild()}})
+		above.mail.put(message{child: end})
 	}
 }
 

@@ -82,6 +82,7 @@ type Driver struct {
 	calls     *dispatch.Dispatcher
 
 	programs programs
+	ended    endedRuns
 
 	mu     sync.Mutex
 	runs   map[string]*run
@@ -288,6 +289,7 @@ func (d *Driver) reserve(r *run) error {
 		return fmt.Errorf("run %s: %w", r.row.ID, ErrDriven)
 	}
 	d.runs[r.row.ID] = r
+	d.ended.forget(r.row.ID)
 	return nil
 }
 
@@ -295,15 +297,19 @@ func (d *Driver) release(r *run) {
 	if r.hasSlot.Load() && r.row.Parent == nil {
 		<-d.slots
 	}
+	id, parent, end, forgotten := r.row.ID, r.row.Parent, r.asEnded(), r.stopping || r.failed != nil
 	d.mu.Lock()
-	delete(d.runs, r.row.ID)
+	delete(d.runs, id)
+	if r.halted {
+		d.ended.keep(r)
+	}
 	d.mu.Unlock()
 	left := r.mail.close()
 	close(r.ended)
 	r.feed.close()
-	d.tellParent(r)
-	if !r.stopping && r.failed == nil {
-		d.deliver(r.row.ID, left)
+	d.tellParent(parent, end)
+	if !forgotten {
+		d.deliver(id, left)
 	}
 }
 

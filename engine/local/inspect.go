@@ -110,11 +110,15 @@ func (d *Driver) inspect(ctx context.Context, id string, queued bool, look func(
 			return ctx.Err()
 		}
 	}
+	if seen, err := d.lookAtEnded(id, look); seen || err != nil {
+		return err
+	}
 	r, err := d.replay(id)
 	if err != nil {
 		return err
 	}
 	look(r)
+	d.keepReplayed(r)
 	return nil
 }
 

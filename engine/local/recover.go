@@ -46,12 +46,7 @@ func (r *run) sendAgain() {
 		r.dispatch(turn.Commands)
 		return
 	}
-	applied, err := r.batch(turn)
-	if err != nil {
-		r.fail(fmt.Errorf("run %s: go on after a stop: %w", r.row.ID, err))
-		return
-	}
-	r.queue(applied, now)
+	r.queue(r.batch(turn), now)
 }
 
 // recoverCanceled ends a run that is canceled before it goes on: what was in

@@ -36,6 +36,7 @@ type run struct {
 	flushNow    bool // it has come
 	stopping    bool
 	unsent      []string // paths of calls that a graceful stop kept from being sent
+	halted      bool     // its worker has nothing more to do, and all is durable
 	leaving     bool     // it was canceled while it waited for its place
 	failed      error    // of the journal
 }
@@ -155,6 +156,7 @@ func (r *run) halt() {
 	}
 	r.serveInspectors()
 	if r.failed == nil && !r.stopping {
+		r.halted = true
 		r.feed.send(Update{Kind: UpdateEnd, RunID: r.row.ID, Seq: r.Seq})
 	}
 }
@@ -231,15 +233,12 @@ func (r *run) applyEvent(event journal.Event) (*batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.batch(turn)
+	return r.batch(turn), nil
 }
 
 // batch counts a record, and is what is done about it.
-func (r *run) batch(turn *drive.Turn) (*batch, error) {
-	size, err := sizeOf(turn.Event, turn.Record.Commands)
-	if err != nil {
-		return nil, err
-	}
+func (r *run) batch(turn *drive.Turn) *batch {
+	size := sizeOf(turn.Bytes)
 	r.stored.bytes += size
 	r.replanned(&turn.Record.Event)
 	applied := &batch{record: turn.Record, changes: turn.Changes, logs: turn.Logs(), size: size}
@@ -247,7 +246,7 @@ func (r *run) batch(turn *drive.Turn) (*batch, error) {
 	for i := range applied.logs {
 		r.countLog(&applied.logs[i])
 	}
-	return applied, nil
+	return applied
 }
 
 // store hands all that was applied to the journal, in one group.

@@ -23,6 +23,7 @@ type coercion struct {
 	clear bool // what is marked secret may stand in clear
 	trim  bool // names that the schema excludes are left out
 	path  path
+	room  [8]string // of path, while it is short
 
 	// inSecret counts the objects around that are secret as a whole: their
 	// leaves are references or clear values.
@@ -49,6 +50,9 @@ func (c *coercion) goOn(err error, depth int) bool {
 }
 
 func (c *coercion) value(t *Type, v any) (any, bool, error) {
+	if c.path == nil {
+		c.path = c.room[:0]
+	}
 	if len(c.path) > maxDepth {
 		return nil, false, &Mismatch{Message: "value is nested too deeply"}
 	}
@@ -334,7 +338,8 @@ func (c *coercion) fields(t *Type, object map[string]any) (any, bool, error) {
 	}
 	out, changed := object, false
 	// Keys in order, so that of several mismatches the same one is told always.
-	for _, name := range slices.Sorted(maps.Keys(object)) {
+	var room [16]string
+	for _, name := range sortedNames(room[:0], object) {
 		if c.trim && t.excludes(name) {
 			delete(out, name) // it came from JSON, so that it is ours
 			changed = true
@@ -357,6 +362,15 @@ func (c *coercion) fields(t *Type, object map[string]any) (any, bool, error) {
 		out[name], changed = value, true
 	}
 	return out, changed, nil
+}
+
+// sortedNames appends the names of an object in order to names.
+func sortedNames(names []string, object map[string]any) []string {
+	for name := range object {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // excludes reports whether the schema says that an object has no such name.

@@ -85,7 +85,11 @@ func (t *Type) Accept(v any) (any, error) {
 	return value, nil
 }
 
+// parseJSON reads one JSON value: numbers as json.Number, or as int where that is exact.
 func parseJSON(data []byte) (any, error) {
+	if v, ok := fastParse(data); ok {
+		return v, nil
+	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	var v any

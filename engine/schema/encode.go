@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/flowrun/flowrun/engine/duration"
 )
@@ -96,10 +95,27 @@ func encodeNumber(b *bytes.Buffer, n json.Number) error {
 
 // encodeString writes without HTML escapes, so that texts stay readable.
 func encodeString(b *bytes.Buffer, s string) {
+	if isPlain(s) {
+		b.Grow(len(s) + 2)
+		b.WriteByte('"')
+		b.WriteString(s)
+		b.WriteByte('"')
+		return
+	}
 	encoder := json.NewEncoder(b)
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(s)   // a string into a buffer cannot fail
 	b.Truncate(b.Len() - 1) // the newline that Encode adds
+}
+
+// isPlain reports whether a text stands in JSON as it is: ASCII without an escape.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 func encodeList(b *bytes.Buffer, list []any, depth int) error {
@@ -134,7 +150,8 @@ func encodeEncoded(b *bytes.Buffer, list *Encoded, depth int) error {
 
 func encodeObject(b *bytes.Buffer, object map[string]any, depth int) error {
 	b.WriteByte('{')
-	for i, key := range slices.Sorted(maps.Keys(object)) {
+	var room [16]string
+	for i, key := range sortedNames(room[:0], object) {
 		if i > 0 {
 			b.WriteByte(',')
 		}

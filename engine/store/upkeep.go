@@ -69,5 +69,6 @@ type Stats struct {
 	Fsyncs   uint64 // two a commit, data and meta, and one each time the file grew
 	Ops      uint64 // writes that those commits held
 	Bytes    uint64 // written pages, in bytes
+	Records  uint64 // of journals that were read
 	FileSize int64
 }

@@ -50,4 +50,5 @@ type StoreStats struct {
 	Fsyncs   uint64 `json:"fsyncs"`
 	Bytes    uint64 `json:"bytes"`
 	FileSize int64  `json:"file_size"`
+	Records  uint64 `json:"records"` // of journals that were read
 }

@@ -1,0 +1,139 @@
+package journal_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
+)
+
+// anything makes values of all types that stand in events and commands, with all that
+// JSON changes on its way: text that is no UTF-8, lists that are empty and not nil, times
+// of other zones and with a monotonic clock, documents with white space.
+func anything() rapid.MakeConfig {
+	texts := rapid.OneOf(rapid.SampledFrom([]string{"", "a", "s1#page2", "items[a b].get", "ä", "<&>", "\xff", "a\"\\\n", "\u2028", "\x7f"}), rapid.String())
+	documents := rapid.Map(rapid.SampledFrom([]string{
+		``, `null`, `{}`, `{"n":9007199254740993,"t":"a b"}`, ` { "n" : 1 } `, `"<&>"`, `["\u2028", 1.50]`, "\"\xff\"", `{"a":`, `-0`,
+	}), func(text string) json.RawMessage { return json.RawMessage(text) })
+	times := rapid.Custom(func(t *rapid.T) time.Time {
+		switch rapid.IntRange(0, 5).Draw(t, "time") {
+		case 0:
+			return time.Time{}
+		case 1:
+			return time.Now()
+		case 2:
+			return time.Date(rapid.IntRange(-1, 10_000).Draw(t, "year"), 3, 1, 9, 0, 0, 7, time.FixedZone("", 3600))
+		}
+		return time.Unix(rapid.Int64Range(0, 1<<33).Draw(t, "s"), rapid.Int64Range(0, 1e9).Draw(t, "ns")).UTC()
+	})
+	return rapid.MakeConfig{
+		Types: map[reflect.Type]*rapid.Generator[any]{
+			reflect.TypeFor[json.RawMessage](): rapid.OneOf(documents, rapid.Just(json.RawMessage(nil))).AsAny(),
+			reflect.TypeFor[time.Time]():       times.AsAny(),
+			reflect.TypeFor[float64]():         rapid.Float64Range(-1e9, 1e9).AsAny(),
+		},
+		Kinds: map[reflect.Kind]*rapid.Generator[any]{reflect.String: texts.AsAny()},
+	}
+}
+
+// stored is what json.Marshal alone makes of an event and its commands, and what the
+// journal gives back of it.
+func stored(ev journal.Event, commands []journal.Command) (text []byte, back *journal.Record, err error) {
+	encoded, err := json.Marshal(&ev)
+	if err != nil {
+		return nil, nil, err
+	}
+	first := new(journal.Event)
+	if err := json.Unmarshal(encoded, first); err != nil {
+		return nil, nil, err
+	}
+	if text, err = journal.Encode(&journal.Record{Seq: 7, Event: *first, Commands: commands}); err != nil {
+		return nil, nil, err
+	}
+	back, err = journal.Decode(text)
+	return text, back, err
+}
+
+// An event is applied as the journal gives it back, and encoded once: the bytes are those
+// that json.Marshal writes of what was applied.
+func TestADraftIsWhatTheJournalGivesBack(t *testing.T) {
+	cfg := anything()
+	events, commands := rapid.MakeCustom[journal.Event](cfg), rapid.SliceOfN(rapid.MakeCustom[journal.Command](cfg), 0, 3)
+	rapid.Check(t, func(t *rapid.T) {
+		ev := events.Draw(t, "event")
+		if rapid.Bool().Draw(t, "hot") { // what happens at every step
+			ev = journal.Event{Kind: journal.Completed, At: ev.At, Path: ev.Path, Completed: ev.Completed, Start: ev.Start, Waits: ev.Waits}
+		}
+		checkDraft(t, ev, commands.Draw(t, "commands"))
+	})
+}
+
+func checkDraft(t *rapid.T, ev journal.Event, follow []journal.Command) {
+	before, _ := json.Marshal(&ev)
+	want, back, wantErr := stored(ev, follow)
+	draft, err := journal.NewDraft(7, ev)
+	var record *journal.Record
+	size := 0
+	if err == nil {
+		record, size, err = draft.Record(follow)
+	}
+	if (err != nil) != (wantErr != nil) {
+		t.Fatalf("the draft says %v, json.Marshal %v", err, wantErr)
+	}
+	if after, _ := json.Marshal(&ev); string(before) != string(after) {
+		t.Errorf("the event was changed: %s, before %s", after, before)
+	}
+	if err != nil {
+		return
+	}
+	if !reflect.DeepEqual(draft.Event, back.Event) {
+		t.Errorf("applied is another event than the one that comes back (-back +applied):\n%s", cmp.Diff(back.Event, draft.Event))
+	}
+	got, err := journal.Encode(record)
+	// json.Marshal escapes what is no UTF-8 where it is first put in, and not after that.
+	if err != nil || string(got) != string(want) && !strings.Contains(string(got), `\ufffd`) {
+		t.Errorf("stored is %s (%v)\nwant      %s", got, err, want)
+	}
+	if decoded, err := journal.Decode(got); err != nil || !reflect.DeepEqual(decoded, back) {
+		t.Errorf("what is stored comes back otherwise (%v, -want +got):\n%s", err, cmp.Diff(back, decoded, ignoreForm))
+	}
+	if rest := len(got) - size; rest < len(`1{"seq":7,"event":}`) || rest > len(`1{"seq":7,"event":,"commands":}`) {
+		t.Errorf("the record counts %d of its %d bytes", size, len(got))
+	}
+}
+
+// What happens at every step is encoded once, and not decoded: in few allocations.
+func TestAnEventOfAStepIsEncodedOnce(t *testing.T) {
+	at := time.Date(2026, 3, 1, 9, 0, 0, 7, time.UTC)
+	ev := journal.Event{Kind: journal.Completed, At: at, Path: "a", Completed: &runs.Completed{Output: json.RawMessage(`{"n":1}`)}}
+	commands := []journal.Command{{Kind: journal.CommandCall, Path: "b", Call: &journal.Call{
+		Step: "b", Action: "svc.get", Effect: plan.EffectRead, Input: json.RawMessage(`{"n":2}`), Attempt: 1, Timeout: time.Minute,
+	}}}
+	if allocs := testing.AllocsPerRun(100, func() {
+		draft, err := journal.NewDraft(7, ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		record, _, err := draft.Record(commands)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := journal.Encode(record); err != nil {
+			t.Fatal(err)
+		}
+	}); allocs > 4 {
+		t.Errorf("a record is made in %v allocations, at most 4 are due", allocs)
+	}
+}
+
+// ignoreForm leaves out the stored form that a record knows.
+var ignoreForm = cmpopts.IgnoreUnexported(journal.Record{})
