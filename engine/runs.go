@@ -43,6 +43,11 @@ func (e *Engine) Start(ctx context.Context, request StartRequest) (*runs.Run, di
 	return row, problems, err
 }
 
+// Prestart is told of a workflow that Start is about to be asked for: the plugins that a run
+// of it calls in any case begin to start. It returns before they are ready, and refuses
+// nothing: that is Start's.
+func (e *Engine) Prestart(file string, src []byte) { e.project.Prestart(file, src) }
+
 // Get returns a run with its steps and outputs as they are durable.
 func (e *Engine) Get(ctx context.Context, id string) (*runs.Result, error) {
 	result, err := e.driver.Snapshot(ctx, id)

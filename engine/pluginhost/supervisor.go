@@ -63,6 +63,7 @@ type unit struct {
 	old      map[*process]bool // retired, with calls in flight
 	starting chan struct{}     // closed when the running start ends; nil = none runs
 	startErr *PluginError      // of the start that ended last
+	early    bool              // nobody has waited for that start yet (prestart)
 	crashes  []time.Time       // within the window, oldest first
 	streak   int               // crashes without ten quiet minutes in between
 	until    time.Time         // end of the backoff
@@ -96,6 +97,10 @@ func (u *unit) acquire(ctx context.Context, runID string) (*process, error) {
 				return nil, ctx.Err()
 			}
 		}
+		if failure := u.earlyFailure(); failure != nil {
+			u.mu.Unlock()
+			return nil, failure
+		}
 		wait, failure := u.mayStart()
 		if failure != nil {
 			u.mu.Unlock()
@@ -110,9 +115,7 @@ func (u *unit) acquire(ctx context.Context, runID string) (*process, error) {
 			continue
 		}
 		if u.starting == nil {
-			u.starting = make(chan struct{})
-			if !u.host.begin(u.start) {
-				u.starting = nil
+			if u.begin(); u.starting == nil {
 				u.mu.Unlock()
 				return nil, u.closedError()
 			}
@@ -130,10 +133,20 @@ func (u *unit) acquire(ctx context.Context, runID string) (*process, error) {
 	}
 }
 
+// earlyFailure returns, once, the error of a start that nobody has waited for. u.mu is held.
+func (u *unit) earlyFailure() *PluginError {
+	if !u.early || u.starting != nil {
+		return nil
+	}
+	u.early = false
+	return u.startErr
+}
+
 // outcome returns the error of the start that has just ended.
 func (u *unit) outcome() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.early = false
 	if u.process == nil && u.startErr != nil {
 		return u.startErr
 	}

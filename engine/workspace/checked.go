@@ -10,7 +10,6 @@ import (
 	"github.com/flowrun/flowrun/engine/check"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
-	"github.com/flowrun/flowrun/engine/spec"
 )
 
 // maxCheckedPlans bounds the checked workflows that a project keeps.
@@ -81,7 +80,7 @@ func (p *Workspace) CheckText(ctx context.Context, name string, src []byte) (*pl
 
 // checkAt checks the workflow at a place.
 func (p *Workspace) checkAt(ctx context.Context, at location, src []byte) (*plan.Workflow, diag.List) {
-	tree, problems := spec.Parse(at.shown, src)
+	tree, problems := p.ahead.parse(at.shown, src)
 	if tree == nil {
 		return nil, problems
 	}

@@ -43,6 +43,7 @@ type Workspace struct {
 	messages    map[string]messageTemplate // by notify target; only read
 
 	plans    checkedPlans
+	ahead    readAhead
 	commands ownCommands
 	names    fileNames
 

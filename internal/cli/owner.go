@@ -72,6 +72,9 @@ func (s *session) own(ctx context.Context) (*owner, error) {
 		return nil, errors.Join(err, o.giveUp(project))
 	}
 	o.engine = opened
+	if r := s.request; r != nil {
+		opened.Prestart(r.File, r.Source)
+	}
 	o.watch.begin(s.app, opened, project)
 	if stored, beside, parked, ok := opened.RolledBack(); ok {
 		s.app.note("the store as it was at %s is taken, in place of the one of %s: %s had not ended, and is paused", s.app.times.Full(stored), s.app.times.Full(beside), diag.Count(parked, "run"))

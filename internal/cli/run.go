@@ -90,7 +90,7 @@ func (a *app) run(ctx context.Context, file string, flags *runFlags) error {
 		return err
 	}
 	defer stop()
-	session, err := a.connect(ctx, flags.role())
+	session, err := a.connectToRun(ctx, flags.role(), &request)
 	if err != nil {
 		return err
 	}

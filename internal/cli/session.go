@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -45,6 +46,8 @@ type session struct {
 	serving *serving // of roleServe
 	watch   *watch   // of whoever owns the store, once it tried to
 
+	request *engine.StartRequest // that it is for; nil = another one
+
 	// What begin kept for the follower: where signals come from since before the
 	// run was asked for, and the one that has come.
 	signals     <-chan os.Signal
@@ -55,11 +58,16 @@ type session struct {
 // connect takes the store or reaches its owner. The error is a
 // *engine.LockedError when neither comes true within two seconds.
 func (a *app) connect(ctx context.Context, role role) (*session, error) {
+	return a.connectToRun(ctx, role, nil)
+}
+
+// connectToRun is connect for a command that starts a run: an owner gets ready for it.
+func (a *app) connectToRun(ctx context.Context, role role, request *engine.StartRequest) (*session, error) {
 	at, err := a.locate()
 	if err != nil {
 		return nil, err
 	}
-	s := &session{app: a, at: at, role: role}
+	s := &session{app: a, at: at, role: role, request: request}
 	if err := s.connect(ctx); err != nil {
 		return nil, err
 	}
