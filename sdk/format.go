@@ -30,7 +30,7 @@ var formats = map[string]struct {
 	"url":       {isAbsoluteURL, "must be an absolute URL"},
 	"ipv4":      {func(text string) bool { return addressOf(text).Is4() }, "must be an IPv4 address"},
 	"ipv6":      {func(text string) bool { a := addressOf(text); return a.Is6() && a.Zone() == "" }, "must be an IPv6 address"},
-	"uuid":      {uuidGrammar().MatchString, "must be a UUID"},
+	"uuid":      {func(text string) bool { return uuidGrammar().MatchString(text) }, "must be a UUID"},
 }
 
 // checkFormat returns what is wrong with a text of a format, or "".

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/eval"
@@ -13,11 +14,13 @@ import (
 // The ways in which other products write an expression inside text. The name is
 // the first word of what stands inside, the dot before it that of Go's
 // templates.
-var foreignForms = []*regexp.Regexp{
-	regexp.MustCompile(`\{\{-?\s*(\.?)([A-Za-z_]\w*)([^{}]*?)\s*-?\}\}`),
-	regexp.MustCompile(`\$\{\s*(\.?)([A-Za-z_]\w*)([^{}]*?)\s*\}`),
-	regexp.MustCompile(`\$\(\s*(\.?)([A-Za-z_]\w*)([^()]*?)\s*\)`),
-}
+var foreignForms = sync.OnceValue(func() []*regexp.Regexp {
+	return []*regexp.Regexp{
+		regexp.MustCompile(`\{\{-?\s*(\.?)([A-Za-z_]\w*)([^{}]*?)\s*-?\}\}`),
+		regexp.MustCompile(`\$\{\s*(\.?)([A-Za-z_]\w*)([^{}]*?)\s*\}`),
+		regexp.MustCompile(`\$\(\s*(\.?)([A-Za-z_]\w*)([^()]*?)\s*\)`),
+	}
+})
 
 // foreign is text that looks like an expression of ours in another product's
 // signs.
@@ -37,7 +40,7 @@ func (c *checker) noteForeign(t *text) {
 		return
 	}
 	names := rootNames()
-	for _, form := range foreignForms {
+	for _, form := range foreignForms() {
 		for _, at := range form.FindAllStringSubmatchIndex(source, -1) {
 			from, to := at[0], at[1]
 			if from > 0 && source[from-1] == '$' || t.within(from) {
@@ -103,7 +106,7 @@ func (c *checker) refused(f foreign) *diag.Problem {
 
 // foreignCondition tells an `if` or `until` in the signs of another product.
 func foreignCondition(source string) (meant string, ok bool) {
-	for _, form := range foreignForms {
+	for _, form := range foreignForms() {
 		at := form.FindStringSubmatchIndex(source)
 		if at == nil || at[0] != 0 || at[1] != len(source) {
 			continue

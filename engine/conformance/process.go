@@ -52,7 +52,9 @@ type process struct {
 	opened map[string]string // connection -> hash of its config
 }
 
-var helloLine = regexp.MustCompile(`^([0-9]+)\|([0-9]+)\|([a-z]+)\|([^|]*)\|([a-z]+)(\|[^|]*)*$`)
+var helloLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([0-9]+)\|([0-9]+)\|([a-z]+)\|([^|]*)\|([a-z]+)(\|[^|]*)*$`)
+})
 
 // start starts a process and waits for its handshake.
 func (k *kit) start(ctx context.Context) (*process, error) {
@@ -188,7 +190,7 @@ func (p *process) read(stdout io.Reader, line chan<- greeting) {
 		text, err := reader.ReadString('\n')
 		p.kit.ear.hear("stdout", []byte(text))
 		switch plain := strings.TrimSpace(text); {
-		case !told && helloLine.MatchString(plain):
+		case !told && helloLine().MatchString(plain):
 			line <- greeting{text: plain}
 			told = true
 		case told && plain != "":

@@ -71,7 +71,7 @@ func (p *printer) collectKey(key *spec.Node, flow bool) error {
 	if !flow {
 		p.keys[start] = end
 	}
-	if key.Style != spec.Plain && plainKey.MatchString(key.Text) && isPlainText(key.Text, true) {
+	if key.Style != spec.Plain && plainKey().MatchString(key.Text) && isPlainText(key.Text, true) {
 		p.edits = append(p.edits, edit{start, end, key.Text})
 	}
 	return nil

@@ -2,17 +2,18 @@ package preview
 
 import (
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/eval"
 )
 
-var readsClock = regexp.MustCompile(`\bnow\s*\(`)
+var readsClock = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bnow\s*\(`) })
 
 // static evaluates an expression that reads only what is known: inputs, and
 // outputs of steps that env has.
 func static(source string, env map[string]any) (any, bool) {
-	if readsClock.MatchString(source) {
+	if readsClock().MatchString(source) {
 		return nil, false
 	}
 	program, err := eval.Compile(source)

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
@@ -56,10 +57,10 @@ func (t Text) Filter(now func() time.Time) (runs.Filter, error) {
 	return filter, err
 }
 
-var idPattern = regexp.MustCompile(`^[0-7][0-9a-hjkmnp-tv-z]{25}$`)
+var idPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-7][0-9a-hjkmnp-tv-z]{25}$`) })
 
 // IsID reports whether text may be the id of a run, which is also the cursor behind it.
-func IsID(text string) bool { return idPattern.MatchString(text) }
+func IsID(text string) bool { return idPattern().MatchString(text) }
 
 // Moment reads a time, or a duration that is taken off now; "" is the zero time. part
 // is the name where it is written. The error is a *FilterError.

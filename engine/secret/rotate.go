@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/order"
@@ -55,7 +56,7 @@ const keptKeys = 3
 
 // keptName is the name of a file that keepOld wrote, without what the key file's
 // own name is: others that lie there are the user's.
-var keptName = regexp.MustCompile(`^\.([0-9]{8}T[0-9]{6}Z)(?:-[0-9]+)?\.bak$`)
+var keptName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.([0-9]{8}T[0-9]{6}Z)(?:-[0-9]+)?\.bak$`) })
 
 // Place is where a sealed value lies.
 type Place struct{ Bucket, Key string }
@@ -239,7 +240,7 @@ func (r *Rotation) removeOlder() []string {
 	var all []kept
 	paths, _ := filepath.Glob(r.Path + ".*.bak") // the pattern is well formed
 	for _, path := range paths {
-		name := keptName.FindStringSubmatch(strings.TrimPrefix(path, r.Path))
+		name := keptName().FindStringSubmatch(strings.TrimPrefix(path, r.Path))
 		if info, err := os.Lstat(path); name != nil && err == nil && info.Mode().IsRegular() {
 			all = append(all, kept{path, name[1], info.ModTime()})
 		}

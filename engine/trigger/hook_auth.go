@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
@@ -81,7 +82,7 @@ func (tr *Triggers) hookSecret(ctx context.Context, t *plan.Trigger, reference *
 
 // versionPattern is what stands before the = of the prefix of a sender that signs
 // VERSION:TIME:BODY, as several do ("v0=").
-var versionPattern = regexp.MustCompile(`^v[0-9]+$`)
+var versionPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v[0-9]+$`) })
 
 // checkSignature checks the HMAC-SHA256 of a request, in hex behind the prefix, and
 // returns it, and the time that is signed. What is signed is the body; with a header for the time it is that
@@ -110,7 +111,7 @@ func checkSignature(signed *plan.WebhookHMAC, key []byte, r HookRequest, now tim
 			return "", at, refuseHook(http.StatusUnauthorized, "the time in %s is more than %s from ours", signed.TimestampHeader, schema.FormatDuration(hookWindow))
 		}
 		what, before = "the text of "+signed.TimestampHeader+", a dot and the body", []string{stamp + "."}
-		if version, ok := strings.CutSuffix(signed.Prefix, "="); ok && versionPattern.MatchString(version) {
+		if version, ok := strings.CutSuffix(signed.Prefix, "="); ok && versionPattern().MatchString(version) {
 			before = append(before, version+":"+stamp+":")
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
@@ -85,7 +86,7 @@ func (p *Workspace) SecretInfo(name string, stored bool, needs SecretNeeds) *Sec
 }
 
 // secretName is the NAME of ${{ secrets.NAME }}.
-var secretName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var secretName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 
 // ValidSecretName reports whether name may stand in ${{ secrets.NAME }}.
-func ValidSecretName(name string) bool { return len(name) <= 128 && secretName.MatchString(name) }
+func ValidSecretName(name string) bool { return len(name) <= 128 && secretName().MatchString(name) }

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/flowrun/flowrun/sdk"
 )
 
 // plainNumber is text that is a number of JSON without an exponent. Other texts,
 // such as "", "n/a", "007" and "+5", stay text (N-37).
-var plainNumber = regexp.MustCompile(`^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$`)
+var plainNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$`) })
 
 // maxNumber is the longest text that becomes a number: longer ones are none that
 // every reader of JSON takes.
@@ -101,7 +102,7 @@ func fieldValue(raw json.RawMessage, numeric bool) (json.RawMessage, error) {
 		if err := json.Unmarshal(raw, &text); err != nil {
 			return nil, err
 		}
-		if numeric && len(text) <= maxNumber && plainNumber.MatchString(text) {
+		if numeric && len(text) <= maxNumber && plainNumber().MatchString(text) {
 			return json.RawMessage(text), nil
 		}
 		return raw, nil
@@ -112,7 +113,7 @@ func fieldValue(raw json.RawMessage, numeric bool) (json.RawMessage, error) {
 	case 'n':
 		return json.RawMessage(`""`), nil
 	}
-	if numeric && plainNumber.Match(raw) {
+	if numeric && plainNumber().Match(raw) {
 		return raw, nil
 	}
 	return sdk.Text(string(raw)), nil

@@ -5,13 +5,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/flowrun/flowrun/sdk"
 )
 
 // sortGrammar is the form of sort_by (N-21).
-var sortGrammar = regexp.MustCompile(`^([a-z_]+):(?:asc|desc)$`)
+var sortGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([a-z_]+):(?:asc|desc)$`) })
 
 // aggregateProblems checks every rule across the inputs of aggregate that is
 // known before a request. What the schema says is checked before.
@@ -133,7 +134,7 @@ func sortProblems(in AggregateInput, unknown []string) []sdk.Problem {
 	if in.SortBy == "" {
 		return nil
 	}
-	match := sortGrammar.FindStringSubmatch(in.SortBy)
+	match := sortGrammar().FindStringSubmatch(in.SortBy)
 	if match == nil {
 		return []sdk.Problem{sdk.Problemf("/sort_by", "%q is not of the form field:asc or field:desc", in.SortBy).
 			WithDetail("write, for example, %s:desc", aggregatesOf(in.Entity)[0])}

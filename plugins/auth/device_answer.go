@@ -3,10 +3,11 @@ package auth
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // plainHost matches a verification URL that is written without its scheme (A-09).
-var plainHost = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?(/[!-~]*)?$`)
+var plainHost = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?(/[!-~]*)?$`) })
 
 // deviceProblem says why an answer is no device authorization, or "". A code that
 // people cannot type or an address that is none must not be shown to anybody.
@@ -35,7 +36,7 @@ func isPrintable(text string) bool {
 func isWebAddress(text string) bool {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
-		return plainHost.MatchString(text)
+		return plainHost().MatchString(text)
 	}
 	scheme = strings.ToLower(scheme)
 	return (scheme == "http" || scheme == "https") && rest != "" && isPrintable(rest) && !strings.ContainsAny(rest, " \"<>\\")

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/flowrun/flowrun/sdk"
@@ -99,10 +100,10 @@ func (e exchange) endsGrant() bool {
 }
 
 // isForeign reports an answer that holds no word of an authorization server.
-func (e exchange) isForeign() bool { return !e.fine() && !oauthWord.MatchString(e.Error) }
+func (e exchange) isForeign() bool { return !e.fine() && !oauthWord().MatchString(e.Error) }
 
 // oauthWord is what the words of `error` look like in all specifications.
-var oauthWord = regexp.MustCompile(`^[a-z][a-z0-9_.:-]*$`)
+var oauthWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_.:-]*$`) })
 
 // isRateLimited reports that the server asks for fewer requests.
 func (e exchange) isRateLimited() bool {

@@ -132,7 +132,7 @@ func (p *plugin) withdrawOther(c *sdk.Call[Config], d door, stale *sdk.Token, ot
 
 // wordOf is the word of an authorization server in an error, "" for none.
 func wordOf(err error) string {
-	if failure, ok := errors.AsType[*sdk.Error](err); ok && failure.HTTPStatus == http.StatusBadRequest && oauthWord.MatchString(failure.Reason) {
+	if failure, ok := errors.AsType[*sdk.Error](err); ok && failure.HTTPStatus == http.StatusBadRequest && oauthWord().MatchString(failure.Reason) {
 		return failure.Reason
 	}
 	return ""

@@ -22,14 +22,17 @@ var aggregatesOf = map[string][]string{
 
 // The documented grouping fields (N-17) and the filter properties by their
 // operators (N-31, N-32).
-var (
-	groupings = strings.Fields(`hostname pathname entry_page exit_page referrer_hostname referrer_pathname referrer_source browser country_code city
-		state region device_type operating_system utm_campaign utm_content utm_medium utm_source utm_term keyword ref`)
-	anyOperator = strings.Fields(`domain hostname pathname entry_page exit_page referrer_hostname referrer_pathname referrer_source ref utm_campaign
-		utm_source utm_medium utm_content utm_term`)
-	exactOperator = strings.Fields("device_type operating_system browser country_code city state region")
-	parameters    = strings.Fields("entity entity_id site_id entity_name aggregates date_grouping field_grouping sort_by date_from date_to timezone limit filters")
+const (
+	groupings = `hostname pathname entry_page exit_page referrer_hostname referrer_pathname referrer_source browser country_code city
+		state region device_type operating_system utm_campaign utm_content utm_medium utm_source utm_term keyword ref`
+	anyOperator = `domain hostname pathname entry_page exit_page referrer_hostname referrer_pathname referrer_source ref utm_campaign
+		utm_source utm_medium utm_content utm_term`
+	exactOperator = "device_type operating_system browser country_code city state region"
+	parameters    = "entity entity_id site_id entity_name aggregates date_grouping field_grouping sort_by date_from date_to timezone limit filters"
 )
+
+// isWord reports whether a name is one of the words of a text.
+func isWord(words, name string) bool { return slices.Contains(strings.Fields(words), name) }
 
 // query is a request for a report that obeys every documented rule.
 type query struct {
@@ -49,7 +52,7 @@ type query struct {
 func readQuery(values url.Values, now time.Time, firstOf func(site string) time.Time) (query, error) {
 	q := query{entity: values.Get("entity")}
 	for name, given := range values {
-		if !slices.Contains(parameters, name) || len(given) != 1 {
+		if !isWord(parameters, name) || len(given) != 1 {
 			return q, refusal("unknown or repeated parameter " + name)
 		}
 	}
@@ -107,7 +110,7 @@ func list(text string) []string {
 func readGroupings(q *query, values url.Values) error {
 	q.fields = list(values.Get("field_grouping"))
 	for _, name := range q.fields {
-		if !slices.Contains(groupings, name) {
+		if !isWord(groupings, name) {
 			return refusal("can't group by " + name)
 		}
 		q.columns = append(q.columns, column(name))
@@ -128,7 +131,7 @@ func readSort(q *query, values url.Values) error {
 	if direction != "asc" && direction != "desc" {
 		return refusal("sort_by must be field:asc or field:desc")
 	}
-	ok := slices.Contains(aggregatesOf[q.entity], field) || slices.Contains(groupings, field) || field == "timestamp" && q.bucket != ""
+	ok := slices.Contains(aggregatesOf[q.entity], field) || isWord(groupings, field) || field == "timestamp" && q.bucket != ""
 	if !ok {
 		return refusal("can't sort by " + field)
 	}
@@ -214,7 +217,7 @@ func readFilter(raw map[string]string) (filter, error) {
 	if len(raw) != 3 || !ok {
 		return filter{}, refusal("a filter has property, operator and value")
 	}
-	all, exact := slices.Contains(anyOperator, property), slices.Contains(exactOperator, property)
+	all, exact := isWord(anyOperator, property), isWord(exactOperator, property)
 	if !all && !exact {
 		return filter{}, refusal("can't filter on " + property)
 	}

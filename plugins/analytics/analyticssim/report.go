@@ -241,7 +241,7 @@ func (q query) compare(a, b *group, by string) int {
 	if i := slices.Index(q.fields, by); i >= 0 {
 		return strings.Compare(a.fields[i], b.fields[i])
 	}
-	if slices.Contains(groupings, by) {
+	if isWord(groupings, by) {
 		return 0 // all rows have the same, unknown value
 	}
 	return cmp.Compare(a.value(by), b.value(by))

@@ -27,9 +27,9 @@ func newSites(now time.Time) map[string]*site {
 	start := now.Add(-history).Truncate(24 * time.Hour)
 	sites := map[string]*site{}
 	for _, s := range []*site{
-		{id: SiteSteady, domain: "harborlight-books.com", perHour: 12, pages: bookPages},
-		{id: SiteDrop, domain: "copperline.net", perHour: 14, pages: networkPages, drop: true},
-		{id: SiteSpike, domain: "tidewater-cycles.com", perHour: 8, pages: cyclePages, spike: true},
+		{id: SiteSteady, domain: "harborlight-books.com", perHour: 12, pages: pagesOf("/books/title-%d", 240, "/", "/books", "/about", "/events", "/cart", "404")},
+		{id: SiteDrop, domain: "copperline.net", perHour: 14, pages: pagesOf("/docs/page-%d", 40, "/", "/status", "/prices", "/docs", "/docs/install", "/contact"), drop: true},
+		{id: SiteSpike, domain: "tidewater-cycles.com", perHour: 8, pages: pagesOf("/bikes/model-%d", 60, "/", "/bikes", "/repairs", "/cart", "/blog", "/blog/spring-rides"), spike: true},
 	} {
 		s.start, s.anchor = start, now
 		sites[s.id] = s

@@ -47,10 +47,6 @@ type campaign struct{ name, source, medium, content, term, keyword string }
 
 // What visits are made of, the frequent ones first. Only read.
 var (
-	bookPages    = pagesOf("/books/title-%d", 240, "/", "/books", "/about", "/events", "/cart", "404")
-	networkPages = pagesOf("/docs/page-%d", 40, "/", "/status", "/prices", "/docs", "/docs/install", "/contact")
-	cyclePages   = pagesOf("/bikes/model-%d", 60, "/", "/bikes", "/repairs", "/cart", "/blog", "/blog/spring-rides")
-
 	places = []place{
 		{"DE", "EU", "Hamburg", "Hamburg"}, {"DE", "EU", "Berlin", "Berlin"}, {"US", "NA", "Oregon", "Portland"}, {"GB", "EU", "England", "Bristol"},
 		{"FR", "EU", "Bretagne", "Brest"}, {"US", "NA", "Maine", "Rockland"}, {"NL", "EU", "Zeeland", "Vlissingen"}, {"AU", "OC", "Tasmania", "Hobart"},

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // view is what the page shows.
@@ -19,7 +20,8 @@ type view struct {
 
 // pageText is the page where a person decides: without a script, with labels,
 // and with a style of its own.
-var pageText = template.Must(template.New("device").Parse(`<!DOCTYPE html>
+var pageText = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("device").Parse(`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -60,6 +62,7 @@ code { font-size: 1.3em; }
 </body>
 </html>
 `))
+})
 
 // Page serves /device alone: the page where a person decides, for an address that
 // a browser trusts where the simulator's own certificate is a throw-away one.
@@ -123,5 +126,5 @@ func show(w http.ResponseWriter, status int, v view) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_ = pageText.Execute(w, v) // a client that went away is no trouble of a simulator
+	_ = pageText().Execute(w, v) // a client that went away is no trouble of a simulator
 }
