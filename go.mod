@@ -47,7 +47,6 @@ require (
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/google/uuid v1.6.0 // indirect
-	github.com/grpc-ecosystem/grpc-gateway/v2 v2.30.0 // indirect
 	github.com/hashicorp/yamux v0.1.2 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/mattn/go-colorable v0.1.14 // indirect
@@ -69,8 +68,23 @@ require (
 	golang.org/x/sync v0.23.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
 	golang.org/x/tools v0.49.0 // indirect
-	google.golang.org/genproto/googleapis/api v0.0.0-20260928230214-8a89bd6388cc // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260928230214-8a89bd6388cc // indirect
 )
 
 replace github.com/flowrun/flowrun/sdk => ./sdk
+
+replace github.com/yuin/goldmark => ./third_party/goldmark
+
+replace github.com/prometheus/procfs => ./third_party/procfs
+
+replace github.com/prometheus/client_golang => ./third_party/client_golang
+
+replace github.com/danielgtaylor/huma/v2 => ./third_party/huma
+
+replace github.com/google/jsonschema-go => ./third_party/jsonschema-go
+
+replace github.com/hashicorp/go-plugin => ./third_party/go-plugin
+
+replace go.opentelemetry.io/proto/otlp => ./third_party/otlp
+
+replace github.com/oklog/ulid/v2 => ./third_party/ulid

@@ -16,7 +16,8 @@ import (
 
 // allowed are the licences, by their SPDX name, under which modules may be in the
 // program: all let it be given on under Apache-2.0 when their texts go with it.
-// MPL-2.0 holds file by file, and no file of such a module is changed here.
+// MPL-2.0 holds file by file: of such a module one file is changed, and stands with the
+// others in third_party/go-plugin.
 var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0"}
 
 // terms are the licences of a module and the texts that must go with it.

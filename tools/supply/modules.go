@@ -21,8 +21,9 @@ const standard = "std"
 
 // module is a module of which packages are in the program.
 type module struct {
-	Path, Version, Sum string
+	Path, Version, Sum string // as its authors published it
 	Dir                string
+	patched            bool     // its copy in third_party is in the program
 	packages           []string // folders of the packages in use
 }
 
@@ -37,6 +38,24 @@ type listed struct {
 	}
 }
 
+// copies lists the libraries of which patched copies stand in third_party, by their
+// folder as go.mod names it.
+func copies(dir string) (map[string]module, error) {
+	text, err := os.ReadFile(filepath.Join(dir, "third_party", "modules.json"))
+	if err != nil {
+		return nil, fmt.Errorf("read which libraries stand in third_party: %w", err)
+	}
+	var all []struct{ Folder, Module, Version, Sum string }
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, fmt.Errorf("read which libraries stand in third_party: %w", err)
+	}
+	found := map[string]module{}
+	for _, c := range all {
+		found["./third_party/"+c.Folder] = module{Path: c.Module, Version: c.Version, Sum: c.Sum, Dir: filepath.Join(dir, "third_party", c.Folder), patched: true}
+	}
+	return found, nil
+}
+
 // modulesOf lists the modules in the program for a target, sorted by path, the
 // standard library under the name "std". The modules of this repository are not among them.
 func modulesOf(ctx context.Context, dir string, t target) ([]module, error) {
@@ -46,6 +65,10 @@ func modulesOf(ctx context.Context, dir string, t target) ([]module, error) {
 	out, err := list.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list for %s: %w", t, err)
+	}
+	copied, err := copies(dir)
+	if err != nil {
+		return nil, err
 	}
 	found := map[string]*module{standard: {Path: standard, Version: runtime.Version(), Dir: runtime.GOROOT()}}
 	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
@@ -59,10 +82,18 @@ func modulesOf(ctx context.Context, dir string, t target) ([]module, error) {
 			continue
 		}
 		m := p.Module
+		var known module
 		if m.Replace != nil && m.Replace.Version == "" {
-			continue // a folder of the repository: a module of ours, under our licence
+			if known = copied[m.Replace.Path]; known.Path == "" {
+				continue // a module of ours, under our licence
+			}
+			known.Dir = m.Replace.Dir
 		}
-		if found[m.Path] == nil {
+		switch {
+		case found[m.Path] != nil:
+		case known.Path != "":
+			found[m.Path] = &known
+		default:
 			found[m.Path] = &module{Path: m.Path, Version: m.Version, Sum: m.Sum, Dir: m.Dir}
 			if r := m.Replace; r != nil {
 				found[m.Path] = &module{Path: r.Path, Version: r.Version, Sum: r.Sum, Dir: r.Dir}

@@ -67,6 +67,9 @@ func componentOf(x terms) (cyclonedx.Component, error) {
 		return c, fmt.Errorf("%s %s has the sum %q, which is no SHA-256 of go.sum", x.module.Path, x.module.Version, x.module.Sum)
 	}
 	c.Hashes = &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: hex.EncodeToString(sum)}}
+	if x.module.patched {
+		c.Pedigree = &cyclonedx.Pedigree{Notes: "With a patch that stands in third_party/patches of flowrun; the hash is that of what was patched."}
+	}
 	return c, nil
 }
 

@@ -1,12 +1,13 @@
 package markdown
 
 import (
+	"html"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
-	"golang.org/x/net/html"
+	tokenizer "golang.org/x/net/html"
 )
 
 // subset are the elements that may come out, whatever was written, each with its
@@ -25,40 +26,74 @@ const rel = "noopener noreferrer nofollow"
 
 var listStart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d{1,9}$`) })
 
+// attribute is one of a tag as goldmark and links write them. What is written in any
+// other way is no attribute here.
+var attribute = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s+([a-z]+)="([^"]*)"`) })
+
 // onlySubset reads HTML as a browser does and writes the texts in it, and of the tags
 // those of the subset: it does not trust what wrote it.
+//
+// Of the library it takes the bounds and kinds of tokens and the names of tags alone:
+// its table of entities, which all else of it needs, is made at each start of the program
+// (ADR 75). That of the standard library is made when it is first read.
 func onlySubset(page string) string {
 	var out strings.Builder
-	for tokens := html.NewTokenizer(strings.NewReader(page)); ; {
+	for tokens := tokenizer.NewTokenizer(strings.NewReader(page)); ; {
 		kind := tokens.Next()
-		if kind == html.ErrorToken {
+		if kind == tokenizer.ErrorToken {
 			return out.String()
 		}
-		token := tokens.Token()
+		raw := string(tokens.Raw()) // before the tag's name, which overwrites it
 		switch kind {
-		case html.StartTagToken, html.EndTagToken, html.SelfClosingTagToken:
-			attributes, allowed := subset[token.Data]
-			if !allowed {
-				continue
-			}
-			token.Attr = slices.DeleteFunc(token.Attr, func(a html.Attribute) bool {
-				return a.Namespace != "" || !slices.Contains(attributes, a.Key) || !mayBe(a)
-			})
-		case html.TextToken:
-		default:
-			continue // comments and the like
+		case tokenizer.StartTagToken, tokenizer.EndTagToken, tokenizer.SelfClosingTagToken:
+			name, _ := tokens.TagName()
+			writeTag(&out, kind, string(name), raw)
+		case tokenizer.TextToken:
+			out.WriteString(escaped(html.UnescapeString(lineBreaks.Replace(raw))))
 		}
-		out.WriteString(token.String()) // escaped
 	}
 }
 
-// mayBe reports whether an attribute of the subset may have its value.
-func mayBe(a html.Attribute) bool {
-	switch a.Key {
-	case "href":
-		return a.Val != "" && address([]byte(a.Val), false) == a.Val // as it is written: what would have to be escaped first may lead elsewhere
-	case "rel":
-		return a.Val == rel
+// writeTag writes a tag of the subset, as it stands in raw, with the attributes that it
+// may have.
+func writeTag(out *strings.Builder, kind tokenizer.TokenType, name, raw string) {
+	attributes, allowed := subset[name]
+	switch {
+	case !allowed:
+		return
+	case kind == tokenizer.EndTagToken:
+		out.WriteString("</" + name + ">")
+		return
 	}
-	return listStart().MatchString(a.Val)
+	out.WriteString("<" + name)
+	for rest := raw[len("<")+len(name):]; ; {
+		found := attribute().FindStringSubmatch(rest)
+		if found == nil {
+			break
+		}
+		rest = rest[len(found[0]):]
+		if key, value := found[1], html.UnescapeString(lineBreaks.Replace(found[2])); slices.Contains(attributes, key) && mayBe(key, value) {
+			out.WriteString(" " + key + `="` + escaped(value) + `"`)
+		}
+	}
+	if kind == tokenizer.SelfClosingTagToken {
+		out.WriteString("/")
+	}
+	out.WriteString(">")
+}
+
+// lineBreaks makes of line breaks what a reader of HTML makes of them.
+var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
+func escaped(text string) string { return strings.ReplaceAll(html.EscapeString(text), "\r", "&#13;") }
+
+// mayBe reports whether an attribute of the subset may have a value.
+func mayBe(key, value string) bool {
+	switch key {
+	case "href":
+		return value != "" && address([]byte(value), false) == value // as it is written: what would have to be escaped first may lead elsewhere
+	case "rel":
+		return value == rel
+	}
+	return listStart().MatchString(value)
 }
