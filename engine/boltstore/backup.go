@@ -14,8 +14,7 @@ import (
 	"strings"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
-
+	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -186,7 +185,7 @@ func readSidecar(path string) (string, error) {
 
 // editFile changes a file that no engine has open, and closes it as whole.
 func editFile(path string, o Options, edit func(w *writer) error) error {
-	s, err := openOffline(path, Options{MaxSize: o.MaxSize, InitialMmapSize: 1 << 15, Hooks: store.Hooks{Now: o.Now}}.withDefaults())
+	s, err := openOffline(path, Options{MaxSize: o.MaxSize, InitialMmapSize: 1 << 15, walks: true, Hooks: store.Hooks{Now: o.Now}}.withDefaults())
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,7 @@ import (
 	"sync"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
-
+	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -60,6 +59,7 @@ type Options struct {
 	AcceptRollback bool
 
 	rowsOnly bool // a check does not read the files of large values
+	walks    bool // every page is read, whatever the seal says
 }
 
 // largeFolder is where the large values of a file are; "" where they are not looked at.
@@ -80,6 +80,7 @@ type Store struct {
 
 	pageSize  int
 	schema    uint64
+	pageCheck pageCheck
 	census    census // of the last transaction; the committer's
 	unclosed  bool   // the file does not say that it was closed
 	migrated  migration
@@ -117,8 +118,10 @@ func Open(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.pageCheck.keeps = true
 	if o.Marks {
 		if err := s.keepMarks(created); err != nil {
+			s.pageCheck.close()
 			return nil, closing(err, s.db)
 		}
 	}
@@ -128,6 +131,9 @@ func Open(path string, o Options) (*Store, error) {
 	s.stopScrub = cancel
 	if s.scrubs {
 		s.scrubber.Go(func() { s.scrub(ctx) })
+	}
+	if !s.pageCheck.guard.Whole() {
+		s.scrubber.Go(func() { s.scrubPages(ctx) })
 	}
 	return s, nil
 }
@@ -141,11 +147,13 @@ func openOffline(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: path, db: f.db, file: f.file, options: o, pageSize: f.db.Info().PageSize, census: f.state.found, ends: newBucketEnds()}
+	s := &Store{path: path, db: f.db, file: f.file, options: o, pageSize: f.db.PageSize(), census: f.state.found, ends: newBucketEnds()}
+	s.watch(f.state)
 	s.unclosed = !f.state.closed
 	s.large.folder, s.large.uploads = path+largeSuffix, map[string]*openUpload{}
 	s.space.start(s, f.state)
 	if err := s.prepare(f.state); err != nil {
+		s.pageCheck.close()
 		return nil, closing(s.named(err), f.db)
 	}
 	return s, nil
@@ -153,7 +161,9 @@ func openOffline(path string, o Options) (*Store, error) {
 
 func (s *Store) prepare(state *fileState) error {
 	if err := s.view(func(tx *bolt.Tx) (err error) {
-		s.schema, err = checkSchema(tx)
+		if s.schema, err = checkSchema(tx); err == nil && state.sealed != nil {
+			s.census, err = closedCensus(tx)
+		}
 		return err
 	}); err != nil {
 		return err
@@ -209,7 +219,12 @@ func (s *Store) Close() error {
 
 // shut closes a file whose committer has ended, or that never had one.
 func (s *Store) shut() error {
+	s.scrubPiece()
 	err := s.markClosed()
+	if err == nil {
+		s.keepSeal()
+	}
+	s.pageCheck.close()
 	if closeErr := s.db.Close(); closeErr != nil {
 		err = errors.Join(err, fmt.Errorf("close store %s: %w", s.path, closeErr))
 	}
@@ -219,9 +234,10 @@ func (s *Store) shut() error {
 // markClosed says in the file that nothing was written behind its census: the
 // next start needs no full check. A store that has stopped is left as it is.
 func (s *Store) markClosed() error {
-	if !s.unclosed || s.queue.hasFailed() {
+	if !s.unclosed && !s.wantsSeal() || s.queue.hasFailed() {
 		return nil
 	}
+	s.pageCheck.closing = s.sealable()
 	if err := s.updateMarked(true, func(w *writer) error { return w.finish(censusClosed) }); err != nil {
 		return fmt.Errorf("close store %s: %w", s.path, err)
 	}

@@ -9,8 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 
-	bolt "go.etcd.io/bbolt"
-
+	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -30,7 +29,7 @@ func CheckFile(ctx context.Context, path string, o Options) (*store.Report, erro
 		return nil, fmt.Errorf("check store %s: %w", path, err)
 	}
 	defer file.Close()
-	state, err := preflight(file, 0) // the records are read below: all that are damaged are told
+	state, err := preflight(file, 0, nil) // the records are read below: all that are damaged are told
 	if errors.Is(err, store.ErrCorrupt) {
 		report.Add(err)
 		if info, err := file.Stat(); err == nil {

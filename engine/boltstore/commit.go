@@ -7,8 +7,7 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
-	bolt "go.etcd.io/bbolt"
-
+	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -104,6 +103,7 @@ func (s *Store) update(write func(w *writer) error) (err error) {
 	}()
 	s.reached(store.BeforeCommit)
 	before := s.fileSize()
+	s.db.KeepFreeList(s.pageCheck.keepsFreeList())
 	w := &writer{census: maps.Clone(s.census), ends: s.ends, tells: true, clock: s.options.Now, shows: s.options.OnRuns != nil}
 	err = s.db.Update(func(tx *bolt.Tx) error {
 		w.Tx = tx

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	bolt "go.etcd.io/bbolt"
+	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
 )
 
 // Compact writes a store that nobody has open anew, without the free pages that
@@ -24,6 +24,7 @@ func Compact(ctx context.Context, path string, o Options) (before, after int64, 
 }
 
 func compact(ctx context.Context, path string, o Options) (before, after int64, err error) {
+	o.walks = true // all of it is read
 	old, err := openOffline(path, o)
 	if err != nil {
 		return 0, 0, err
@@ -49,6 +50,7 @@ func compact(ctx context.Context, path string, o Options) (before, after int64, 
 		return 0, 0, err
 	}
 	old.unclosed = false // it has no name any more
+	dropSeal(path)
 	return before, info.Size(), syncDir(filepath.Dir(path))
 }
 
@@ -62,7 +64,7 @@ func writeCompact(ctx context.Context, from *bolt.DB, path string) error {
 	if err != nil {
 		return err
 	}
-	to.AllocSize = 1 << 20 // the file grows in steps of it
+	to.Grow(1 << 20) // the file grows in steps of it
 	err = ctx.Err()
 	if err == nil {
 		err = bolt.Compact(to, from, compactTx)

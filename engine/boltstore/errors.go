@@ -13,6 +13,11 @@ import (
 
 // unreadable is the error of damage that bbolt answers with a panic or a fault.
 func unreadable(path string, recovered any) *store.CorruptError {
+	if err, ok := recovered.(error); ok {
+		if corrupt, ok := errors.AsType[*store.CorruptError](err); ok {
+			return corrupt // of a page that was compared before it was used
+		}
+	}
 	return &store.CorruptError{Path: path, Detail: fmt.Sprintf("its pages contradict each other: %v", recovered)}
 }
 

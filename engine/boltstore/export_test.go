@@ -8,8 +8,7 @@ import (
 	"errors"
 	"testing"
 
-	bolt "go.etcd.io/bbolt"
-
+	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
 	"github.com/flowrun/flowrun/engine/journal"
 )
 
@@ -213,4 +212,18 @@ func (s *Store) Flush(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// UsedPagesForTest is how many pages of the file hold something.
+func (s *Store) UsedPagesForTest() int64 {
+	return (s.space.fileBytes.Load()-s.space.freeBytes.Load())/int64(s.pageSize) - 2
+}
+
+// TransactionsForTest is how many transactions have read so far.
+func (s *Store) TransactionsForTest() int { return s.db.Stats().TxN }
+
+// ListsFreePagesForTest reports whether the last commit has stored the free pages.
+func (s *Store) ListsFreePagesForTest() bool {
+	m, err := readMetas(s.file)
+	return err == nil && m.freeList != noFreeList
 }

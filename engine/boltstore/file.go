@@ -13,8 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
-
+	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -145,7 +144,7 @@ func (f *openedFile) open(path string, options *bolt.Options) (err error) {
 	f.db, err = guardedOpen(path, options)
 	switch {
 	case err == nil:
-		f.db.AllocSize = growth(f.db.AllocSize, f.state.size, int64(options.MaxSize))
+		f.db.Grow(growth(f.db.GrowStep(), f.state.size, int64(options.MaxSize)))
 		return nil
 	case errors.Is(err, errLocked):
 		return &store.LockedError{Path: path}
@@ -191,7 +190,10 @@ func openLocked(path string, flag, lock int, timeout time.Duration) (*os.File, e
 // was not closed. Verify reads the file in another process: the lock is shared
 // meanwhile, and what it saw counts only for the same last transaction.
 func inspect(file *os.File, path string, o Options) (*fileState, error) {
-	state, err := preflight(file, o.CheckAtStart)
+	if state := readSealed(file, path, o); state != nil {
+		return state, nil
+	}
+	state, err := preflight(file, o.CheckAtStart, bolt.NewSums(nil))
 	if err != nil || o.Verify == nil || state.closed || state.schema == 0 || state.schema > schemaVersion || state.size > o.CheckAtStart {
 		return state, err
 	}
@@ -206,7 +208,7 @@ func inspect(file *os.File, path string, o Options) (*fileState, error) {
 	if err := flock(file, lockExclusive, o.Timeout); err != nil {
 		return nil, err
 	}
-	again, err := preflight(file, o.CheckAtStart)
+	again, err := preflight(file, o.CheckAtStart, bolt.NewSums(nil))
 	if err != nil {
 		return nil, err
 	}
@@ -265,6 +267,7 @@ const (
 	metaMagic    = 0xED0CDAED
 	metaVersion  = 2
 	metaRoot     = 16
+	metaFreeList = 32 // its page, or noFreeList
 	metaPgid     = 40
 	metaTxid     = 48
 	metaChecksum = 56
@@ -272,38 +275,60 @@ const (
 )
 
 // preflight compares the file's size with its meta pages, then walks the tree, of
-// a file up to sums bytes with the checksum of every record (P14). Both metas must be valid: bbolt would fall back to the older one, and
-// what the last commit acknowledged would be gone without a word. A crash spoils
-// none, since a meta lies inside one disk sector.
-func preflight(file *os.File, sums int64) (*fileState, error) {
+// a file up to sums bytes with the checksum of every record (P14).
+func preflight(file *os.File, sums int64, pageSums *bolt.Sums) (*fileState, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
-	walk, txid, err := walkFile(file, info.Size() <= sums)
+	walk, txid, err := walkFile(file, info.Size() <= sums, pageSums)
 	if err != nil {
 		return nil, err
 	}
 	return newState(walk, txid, info.Size())
 }
 
-func walkFile(file *os.File, sums bool) (walk *pageWalk, txid uint64, err error) {
-	info, err := file.Stat()
+func walkFile(file *os.File, sums bool, pageSums *bolt.Sums) (walk *pageWalk, txid uint64, err error) {
+	m, err := readMetas(file)
 	if err != nil {
 		return nil, 0, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, 0, errors.New("not a regular file")
+	if walk, err = walkPages(file, m.pageSize, m.pages, m.root, sums, pageSums); err != nil {
+		return nil, 0, err
 	}
+	return walk, m.txid, walk.freeList(m.freeList)
+}
+
+// metas are the two meta pages of a file, with what the newest one says.
+type metas struct {
+	both                        [2][]byte
+	size, pageSize              int64
+	pages, root, txid, freeList uint64
+}
+
+// readMetas refuses a file whose meta pages are not in order. Both must be valid:
+// bbolt would fall back to the older one, and what the last commit acknowledged would
+// be gone without a word. A crash spoils none, since a meta lies inside one disk
+// sector.
+func readMetas(file *os.File) (*metas, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	m := &metas{size: info.Size()}
 	newest := readMeta(file, 0)
 	if newest == nil {
-		return nil, 0, &store.CorruptError{Detail: fmt.Sprintf("the first meta page of %d bytes is not valid", info.Size())}
+		return nil, &store.CorruptError{Detail: fmt.Sprintf("the first meta page of %d bytes is not valid", info.Size())}
 	}
-	pageSize := int64(binary.NativeEndian.Uint32(newest[8:]))
-	second := readMeta(file, pageSize)
+	m.pageSize = int64(binary.NativeEndian.Uint32(newest[8:]))
+	second := readMeta(file, m.pageSize)
 	if second == nil {
-		return nil, 0, &store.CorruptError{Detail: "the second meta page is not valid: the last commit may be lost"}
+		return nil, &store.CorruptError{Detail: "the second meta page is not valid: the last commit may be lost"}
 	}
+	m.both = [2][]byte{newest, second}
 	older := second
 	if metaField(second, metaTxid) > metaField(newest, metaTxid) {
 		newest, older = second, newest
@@ -311,14 +336,14 @@ func walkFile(file *os.File, sums bool) (walk *pageWalk, txid uint64, err error)
 	// Each transaction writes over the older one; a copy of the file begins with
 	// two of the same parity.
 	if apart := metaField(newest, metaTxid) - metaField(older, metaTxid); apart != 1 && apart != 2 {
-		return nil, 0, &store.CorruptError{Detail: fmt.Sprintf("its meta pages are %d transactions apart: one is out of date", apart)}
+		return nil, &store.CorruptError{Detail: fmt.Sprintf("its meta pages are %d transactions apart: one is out of date", apart)}
 	}
-	pages, root := metaField(newest, metaPgid), metaField(newest, metaRoot)
-	if needed := int64(pages) * pageSize; info.Size() < needed || needed < 0 {
-		return nil, 0, &store.CorruptError{Detail: fmt.Sprintf("truncated: %d bytes, its meta page wants %d", info.Size(), needed)}
+	m.pages, m.root = metaField(newest, metaPgid), metaField(newest, metaRoot)
+	m.txid, m.freeList = metaField(newest, metaTxid), metaField(newest, metaFreeList)
+	if needed := int64(m.pages) * m.pageSize; info.Size() < needed || needed < 0 {
+		return nil, &store.CorruptError{Detail: fmt.Sprintf("truncated: %d bytes, its meta page wants %d", info.Size(), needed)}
 	}
-	walk, err = walkPages(file, pageSize, pages, root, sums)
-	return walk, metaField(newest, metaTxid), err
+	return m, nil
 }
 
 // readMeta returns the meta of the page at offset, nil when it is not valid.

@@ -3,7 +3,7 @@ package boltstore
 import (
 	"bytes"
 
-	bolt "go.etcd.io/bbolt"
+	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
 )
 
 // A page that is full is cut in two. bbolt cuts it in the middle, which is right for keys
@@ -45,8 +45,8 @@ func (e bucketEnds) put(b *bolt.Bucket, name string, key []byte) {
 	if end == nil {
 		return
 	}
-	if b.FillPercent = fillScattered; end.atEnd(b, key) {
-		b.FillPercent = fillAtEnd
+	if b.Fill(fillScattered); end.atEnd(b, key) {
+		b.Fill(fillAtEnd)
 	}
 }
 

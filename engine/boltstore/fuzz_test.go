@@ -59,7 +59,7 @@ func FuzzCheckPages(f *testing.F) {
 	f.Add(page)
 	f.Fuzz(func(t *testing.T, file []byte) {
 		pages := uint64(len(file) / 1024)
-		if _, err := walkPages(bytes.NewReader(file), 1024, pages, 2, true); err != nil && !errors.Is(err, store.ErrCorrupt) {
+		if _, err := walkPages(bytes.NewReader(file), 1024, pages, 2, true, nil); err != nil && !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("err = %v", err)
 		}
 	})

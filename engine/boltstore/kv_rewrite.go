@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	bolt "go.etcd.io/bbolt"
+	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
 )
 
 // rewriteBytes bounds what one Rewrite puts into its transaction.

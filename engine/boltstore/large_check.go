@@ -7,9 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 
-	bolt "go.etcd.io/bbolt"
-
 	"github.com/flowrun/flowrun/engine/boltstore/blobfile"
+	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
 	"github.com/flowrun/flowrun/engine/store"
 )
 

@@ -6,9 +6,8 @@ import (
 	"os"
 	"slices"
 
-	bolt "go.etcd.io/bbolt"
-
 	"github.com/flowrun/flowrun/engine/boltstore/blobfile"
+	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
 	"github.com/flowrun/flowrun/engine/store"
 )
 

@@ -9,8 +9,7 @@ import (
 	"os"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
-
+	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
 	"github.com/flowrun/flowrun/engine/store"
 )
 

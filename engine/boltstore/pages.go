@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -36,16 +37,45 @@ type pageWalk struct {
 	found    census
 	rows     map[string][]byte // of bucket meta, sealed
 	sums     bool              // whether the checksum of every record is compared too
+	list     *freeList         // that the file holds; nil = none
+	pageSums *bolt.Sums        // takes the sum of every page; nil = they are not wanted
 }
 
 // walkPages returns what it saw, and a *CorruptError that names the first
 // damaged page, or with sums the first damaged record.
-func walkPages(file io.ReaderAt, pageSize int64, pages, root uint64, sums bool) (*pageWalk, error) {
+func walkPages(file io.ReaderAt, pageSize int64, pages, root uint64, sums bool, pageSums *bolt.Sums) (*pageWalk, error) {
 	w := &pageWalk{
 		file: file, pageSize: pageSize, pages: pages, seen: make([]uint64, pages/64+1),
-		found: census{}, rows: map[string][]byte{}, sums: sums,
+		found: census{}, rows: map[string][]byte{}, sums: sums, pageSums: pageSums,
 	}
 	return w, w.page(root, nil, keyRange{}, 0)
+}
+
+// free returns the pages that the tree does not hold.
+func (w *pageWalk) free() (ids []uint64) {
+	if w.pageSums == nil {
+		return nil
+	}
+	for id := uint64(2); id < w.pages; id++ {
+		if w.seen[id/64]&(1<<(id%64)) == 0 {
+			ids = append(ids, id)
+		}
+	}
+	if w.list != nil {
+		ids = append(ids, w.list.pages()...)
+	}
+	return ids
+}
+
+// sum notes the sums of pages that lie side by side.
+func (w *pageWalk) sum(id uint64, data []byte) {
+	if w.pageSums == nil {
+		return
+	}
+	for ; len(data) > 0; data = data[w.pageSize:] {
+		w.pageSums.Set(id, bolt.SumOf(data[:w.pageSize]))
+		id++
+	}
 }
 
 // keyRange is what the keys of a page lie in: at or behind least, before end. nil
@@ -104,6 +134,7 @@ func (w *pageWalk) read(id uint64, depth int) ([]byte, error) {
 		w.used++
 	}
 	if overflow == 0 {
+		w.sum(id, data)
 		return data, nil
 	}
 	whole := make([]byte, int64(overflow+1)*w.pageSize)
@@ -111,6 +142,7 @@ func (w *pageWalk) read(id uint64, depth int) ([]byte, error) {
 		return nil, fmt.Errorf("read page %d: %w", id, err)
 	}
 	w.buffers[depth] = whole
+	w.sum(id, whole)
 	return whole, nil
 }
 

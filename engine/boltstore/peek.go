@@ -7,8 +7,7 @@ import (
 	"os"
 	"runtime/debug"
 
-	bolt "go.etcd.io/bbolt"
-
+	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -48,12 +47,22 @@ func readFile(path string, o Options, read func(*bolt.Tx) error) error {
 		return fmt.Errorf("read store %s: %w", path, err)
 	}
 	defer file.Close()
-	if _, err := preflight(file, o.CheckAtStart); err != nil {
-		return fmt.Errorf("read store %s: %w", path, err)
+	sealed := readSealed(file, path, o)
+	if sealed == nil {
+		if _, err := preflight(file, o.CheckAtStart, nil); err != nil {
+			return fmt.Errorf("read store %s: %w", path, err)
+		}
+	} else {
+		defer sealed.sealed.file.Close()
 	}
 	db, err := openToRead(path, o)
 	if err != nil {
 		return fmt.Errorf("read store %s: %w", path, err)
+	}
+	if sealed != nil {
+		db.Watch(bolt.NewGuard(sealed.sums, sealed.pages, sealed.free, false, func(at bolt.Snapshot) error {
+			return named(path, lookAtAll(file, sealed.pageSize, at))
+		}))
 	}
 	return errors.Join(viewOf(db, read), db.Close())
 }

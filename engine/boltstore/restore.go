@@ -88,6 +88,7 @@ func (r *restore) run() error {
 	if err := os.Rename(temporary, r.path); err != nil {
 		return err
 	}
+	dropSeal(r.path)
 	if !r.options.Marks {
 		return nil
 	}
@@ -257,7 +258,7 @@ func epochOf(file *os.File) uint64 {
 	if err != nil || info.Size() == 0 {
 		return 0
 	}
-	walk, _, err := walkFile(file, false)
+	walk, _, err := walkFile(file, false, nil)
 	if err != nil {
 		return 0
 	}

@@ -5,8 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	bolt "go.etcd.io/bbolt"
-
+	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
 	"github.com/flowrun/flowrun/engine/store"
 )
 

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 
-	bolt "go.etcd.io/bbolt"
+	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
 )
 
 // DefaultCheckAtStart is the size in bytes up to which the checksum of every
@@ -30,6 +30,11 @@ func (s *Store) scrub(ctx context.Context) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
+	s.stopOver(err)
+}
+
+// stopOver stops the store over damage that was read.
+func (s *Store) stopOver(err error) {
 	damage := &txError{err}
 	_ = s.queue.put(&op{apply: func(*writer) (bool, error) { return false, damage }}) // refused: it has stopped already
 }

@@ -8,9 +8,9 @@ import (
 	"hash/crc32"
 	"runtime/debug"
 
-	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 
+	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -81,7 +81,8 @@ func (s *Store) view(read func(tx *bolt.Tx) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
-			err = unreadable(s.path, p)
+			err = s.named(unreadable(s.path, p))
+			s.pageDamaged(p, err)
 		}
 	}()
 	if err := s.db.View(read); err != nil {

@@ -4,8 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
-	bolt "go.etcd.io/bbolt"
-
+	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
 	"github.com/flowrun/flowrun/engine/store"
 )
 

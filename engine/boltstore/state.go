@@ -3,6 +3,7 @@ package boltstore
 import (
 	"fmt"
 
+	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -16,12 +17,16 @@ type fileState struct {
 	closed      bool   // by Close: nothing was written behind
 	verified    bool   // by Options.Verify
 	found       census
+
+	sums   *bolt.Sums  // of the pages; nil = they were not wanted
+	free   []uint64    // pages that hold nothing
+	sealed *openedSeal // nil = every page was read
 }
 
 // newState compares what a walk found with the census that the last transaction
 // left (P14).
 func newState(walk *pageWalk, txid uint64, size int64) (*fileState, error) {
-	state := &fileState{size: size, pageSize: walk.pageSize, pages: walk.pages, used: walk.used, txid: txid, found: walk.found}
+	state := &fileState{size: size, pageSize: walk.pageSize, pages: walk.pages, used: walk.used, txid: txid, found: walk.found, sums: walk.pageSums, free: walk.free()}
 	version, err := walk.meta(keySchemaVersion)
 	if err != nil || version == nil {
 		return state, err

@@ -3,8 +3,7 @@ package boltstore
 import (
 	"bytes"
 
-	bolt "go.etcd.io/bbolt"
-
+	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
 	"github.com/flowrun/flowrun/engine/store"
 )
 

@@ -221,7 +221,7 @@ func soleImporters() map[string][]string {
 		"gopkg.in/yaml.v3":                    {"engine/spec", "plugins/openapi/tree"},
 		"go.yaml.in/yaml":                     {"engine/spec"},
 		"github.com/expr-lang/expr":           {"engine/eval"},
-		"go.etcd.io/bbolt":                    {"engine/boltstore", "bench/floor"},
+		"go.etcd.io/bbolt":                    {"engine/boltstore/sealedpages", "engine/boltstore", "bench/floor"}, // the store for its errors alone
 		"google.golang.org/protobuf":          {"engine/pluginhost", "engine/conformance", "sdk", "bench/floor"},
 		"google.golang.org/grpc":              {"engine/pluginhost", "engine/conformance", "proto/pluginv1grpc", "bench/floor"}, // no plugin has it (ADR 57)
 		"github.com/hashicorp/go-plugin":      {"engine/pluginhost", "engine/conformance"},

@@ -49,9 +49,9 @@ func specimens(t *testing.T, seed uint64) (all []*specimen) {
 				t.Fatal(err)
 			}
 			if session == sessions-1 {
-				all = append(all, &specimen{running, slices.Clone(versions), acks, s, fmt.Sprintf("%d operations, killed", ops)})
+				all = append(all, &specimen{running, slices.Clone(versions), acks, s, fmt.Sprintf("%d operations, killed", ops), nil})
 				versions = append(versions, running)
-				all = append(all, &specimen{contentOf(t, path), versions, acks, s, fmt.Sprintf("%d operations, closed", ops)})
+				all = append(all, &specimen{contentOf(t, path), versions, acks, s, fmt.Sprintf("%d operations, closed", ops), contentOf(t, path+".seal")})
 			}
 			versions = append(versions, running, contentOf(t, path))
 		}

@@ -154,8 +154,12 @@ func (v *verifier) firesDiffer(found, all []runs.Fire, state, wantState *runs.Tr
 		return fmt.Sprintf("state %+v, want %+v", state, wantState), true
 	}
 	next, _, _ := v.script.firesAfter((len(runs) + 1) * fireOps)
-	if _, err := v.store.Run(next[2*len(runs)].Run); !errors.Is(err, store.ErrRunNotFound) {
+	switch _, err := v.store.Run(next[2*len(runs)].Run); {
+	case err == nil:
 		return "a run is there without its slot", true
+	case !errors.Is(err, store.ErrRunNotFound):
+		v.failed("a run that was not fired", err)
+		return "", false
 	}
 	for _, want := range runs {
 		row, err := v.store.Run(want.ID)

@@ -32,6 +32,7 @@ type question struct {
 	Map    int
 	Check  bool // with CheckFile before
 	Write  bool // and it must still take a write
+	Sealed bool // it is opened by its seal, and what no read has met must be told by the next open
 	Apart  bool // the control has written it: rows of runs do not name their fires
 
 	// A store of an older schema: what this file holds must be in it once it was
@@ -76,7 +77,7 @@ func (q *question) answer(cache *memo, migrated *moved) verdict {
 	if q.Plain != "" {
 		return comparePlain(q.Path, q.Plain)
 	}
-	options := storeOptions(q.Map)
+	options, bySeal := storeOptions(q.Map), ""
 	if q.Migrated != "" {
 		return q.migration(options, migrated)
 	}
@@ -88,12 +89,20 @@ func (q *question) answer(cache *memo, migrated *moved) verdict {
 	if detail := q.backups(options); detail != "" {
 		return verdict{broken, detail}
 	}
+	if q.Sealed {
+		if err := restamp(q.Path); err != nil {
+			return verdict{broken, "restamp: " + err.Error()}
+		}
+	}
 	file, err := boltstore.Open(q.Path, options)
 	switch {
 	case errors.Is(err, store.ErrCorrupt) && strings.Contains(err.Error(), q.Path):
 		return verdict{refused, err.Error()}
 	case err != nil:
 		return verdict{broken, "open: " + err.Error()}
+	}
+	if q.Sealed && file.UnreadPages() > 0 {
+		bySeal = "by its seal: "
 	}
 	v := &verifier{store: file, path: q.Path, script: q.Script, acks: q.Acks, slack: q.Slack, apart: q.Apart, cache: cache}
 	again := v.verifyEpoch()
@@ -111,7 +120,9 @@ func (q *question) answer(cache *memo, migrated *moved) verdict {
 	case len(v.broken) > 0:
 		return verdict{broken, strings.Join(v.broken, "; ")}
 	case len(v.told) > 0:
-		return verdict{told, strings.Join(v.told, "; ")}
+		return verdict{told, bySeal + strings.Join(v.told, "; ")}
+	case q.Sealed:
+		return q.behind(options, bySeal)
 	}
 	return verdict{whole, again}
 }

@@ -221,7 +221,8 @@ func largeFaults(path string, done int) (wrong []string) {
 			say("upload %s: %v", upload, err)
 			continue
 		}
-		if d := info.Digest; d != largeDigest(content) && d != largeDigest(after) && d != largeDigest(content[:common]) {
+		// What the next operation writes over may be gone in part; it is no shorter than what stays.
+		if d := info.Digest; d != largeDigest(content[:min(int(info.Size), len(content))]) && d != largeDigest(after) {
 			say("upload %s holds neither what was acknowledged nor what was to follow: %d bytes", upload, info.Size)
 		}
 	}

@@ -23,6 +23,7 @@ type specimen struct {
 	acks     acknowledged
 	script   script
 	name     string
+	seal     []byte // of a file that was closed well
 }
 
 // used is how many bytes the newest meta page says are in use: what lies beyond
