@@ -50,6 +50,12 @@ type ConnectionCatalog interface {
 	ValidateOn(ctx context.Context, action, connection string, input json.RawMessage, unknown []string) (Validation, error)
 }
 
+// LimitCatalog is a Catalog that knows what the project sets of a run's limits.
+type LimitCatalog interface {
+	// Limits are the limits that a plan is made with; nil = the defaults.
+	Limits() *plan.Limits
+}
+
 // Validation is a plugin's word about an input.
 type Validation struct {
 	Problems []ValidationProblem

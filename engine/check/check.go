@@ -43,7 +43,7 @@ func Strict(ctx context.Context, tree *spec.Workflow, catalog Catalog) diag.List
 }
 
 func newChecker(ctx context.Context, tree *spec.Workflow, catalog Catalog) *checker {
-	return &checker{
+	c := &checker{
 		ctx:     ctx,
 		tree:    tree,
 		catalog: catalog,
@@ -52,6 +52,10 @@ func newChecker(ctx context.Context, tree *spec.Workflow, catalog Catalog) *chec
 		byID:    map[string]*step{},
 		plan:    &plan.Workflow{Format: plan.FormatVersion, File: tree.File, Source: string(tree.Source)},
 	}
+	if project, ok := catalog.(LimitCatalog); ok {
+		c.plan.Limits = project.Limits()
+	}
+	return c
 }
 
 // checker holds what the rules share while one workflow is checked.

@@ -8,6 +8,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/quota"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
 )
@@ -50,9 +51,9 @@ func (c *checker) foreach(s *step) plan.Value {
 	if out.typ.Kind == schema.List { // lists of all kinds join
 		s.elem = out.typ.Element()
 	}
-	if n := c.knownLength(node); n > plan.MaxLoopItems {
-		c.errorAt(node.Pos, CodeLoopList, "the list has %d items; a loop takes at most %d", n, plan.MaxLoopItems).Hint =
-			diag.Say("cut it into parts, one for each run or loop")
+	if n, most := c.knownLength(node), c.plan.LoopItems(); n > most {
+		c.errorAt(node.Pos, CodeLoopList, "the list has %d items; a loop takes at most %d", n, most).Hint =
+			diag.Say(quota.Raise(quota.LoopItems, int64(most)) + "; `batch` makes lists of several items each")
 	}
 	return out.plan
 }
@@ -71,12 +72,20 @@ func (c *checker) knownLength(node *spec.Node) int {
 	if err != nil {
 		return 0
 	}
-	value, err := program.Run(nil, time.Time{})
+	value, err := program.RunWithin(nil, time.Time{}, c.limits())
 	if err != nil {
 		return 0 // what fails is told where it runs
 	}
 	list, _ := value.([]any)
 	return len(list)
+}
+
+// limits are what an expression of the workflow may use.
+func (c *checker) limits() eval.Limits {
+	if c.plan.Limits == nil {
+		return eval.Limits{}
+	}
+	return eval.Limits{Steps: c.plan.Limits.ExpressionSteps, Result: c.plan.Limits.ExpressionResult}
 }
 
 // loopStep checks a loop and what stands inside.

@@ -97,8 +97,8 @@ func (m *machine) span(x, y int) (any, error) {
 		return []any{}, nil
 	}
 	n := uint64(y) - uint64(x)
-	if n >= maxUnits {
-		return nil, m.grow(maxUnits + 1)
+	if n >= uint64(m.units) { //nolint:gosec // never negative
+		return nil, m.grow(m.units + 1)
 	}
 	if err := m.grow(int(n) + 1); err != nil {
 		return nil, err

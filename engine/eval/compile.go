@@ -119,7 +119,7 @@ func pointer(name string) code {
 }
 
 func (c *compiler) let(n *ast.VariableDeclaratorNode) code {
-	value := c.compile(n.Value)
+	value := c.stored(n.Value)
 	slot := len(c.slots)
 	c.slots = append(c.slots, n.Name)
 	c.most = max(c.most, len(c.slots))
@@ -136,7 +136,11 @@ func (c *compiler) let(n *ast.VariableDeclaratorNode) code {
 }
 
 func (c *compiler) conditional(n *ast.ConditionalNode) code {
-	condition, then, other := c.boolean(n.Cond, "a condition"), c.compile(n.Exp1), c.compile(n.Exp2)
+	return c.choice(n, c.compile(n.Exp1), c.compile(n.Exp2))
+}
+
+func (c *compiler) choice(n *ast.ConditionalNode, then, other code) code {
+	condition := c.boolean(n.Cond, "a condition")
 	return func(m *machine) (any, error) {
 		holds, err := condition(m)
 		if err != nil {
@@ -167,7 +171,10 @@ func (c *compiler) boolean(node ast.Node, what string) func(m *machine) (bool, e
 }
 
 func (c *compiler) array(n *ast.ArrayNode) code {
-	items := c.all(n.Nodes)
+	items := make([]code, len(n.Nodes))
+	for i, node := range n.Nodes {
+		items[i] = c.stored(node)
+	}
 	return func(m *machine) (any, error) {
 		if err := m.grow(len(items) + 1); err != nil {
 			return nil, err
@@ -197,7 +204,7 @@ func (c *compiler) object(n *ast.MapNode) code {
 		if !ok {
 			continue
 		}
-		p := pairCode{value: c.compile(pair.Value)}
+		p := pairCode{value: c.stored(pair.Value)}
 		if name, literal := pair.Key.(*ast.StringNode); literal {
 			p.name = name.Value
 		} else {

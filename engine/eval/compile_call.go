@@ -47,7 +47,12 @@ func (c *compiler) function(node ast.Node, name string, nodes []ast.Node) code {
 			return nil, placed(failf("%s needs %s, got %d", name, wanted, len(nodes)), start, end)
 		}
 	}
-	parts := c.all(nodes)
+	parts := make([]code, len(nodes))
+	for i, node := range nodes {
+		if parts[i] = c.compile(node); f.chooses {
+			parts[i] = c.stored(node)
+		}
+	}
 	return func(m *machine) (any, error) {
 		args := make([]any, len(parts))
 		for i, part := range parts {
@@ -74,12 +79,16 @@ func (c *compiler) builtin(n *ast.BuiltinNode) code {
 		return c.function(n, n.Name, n.Arguments)
 	}
 	start, end := c.x.at(n)
-	list, body, extra := c.compile(n.Arguments[0]), code(nil), []code(nil)
+	list, body, extra := c.stored(n.Arguments[0]), code(nil), []code(nil)
 	weight := 1
 	if len(n.Arguments) > 1 {
 		body = c.compile(n.Arguments[1])
 		weight = 1 + countNodes(n.Arguments[1])/16
 		extra = c.all(n.Arguments[2:])
+	}
+	each := passSteps
+	if n.Name == "sortBy" {
+		each = sortSteps
 	}
 	return func(m *machine) (any, error) {
 		l := loop{name: n.Name, body: body, weight: weight}
@@ -98,8 +107,11 @@ func (c *compiler) builtin(n *ast.BuiltinNode) code {
 			}
 			l.extra = append(l.extra, v)
 		}
+		m.passed(&l.list, each)
 		item, index := m.item, m.index
+		m.depth++
 		v, err = p.run(m, &l)
+		m.depth--
 		m.item, m.index = item, index
 		if err != nil {
 			return nil, placed(err, start, end)

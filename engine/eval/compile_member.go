@@ -193,7 +193,7 @@ func fromEnd(i, n int) int {
 
 // slice cuts lists by elements and text by characters.
 func (c *compiler) slice(n *ast.SliceNode) code {
-	base := c.compile(n.Node)
+	base := c.stored(n.Node)
 	from, to := constant(nil), constant(nil)
 	if n.From != nil {
 		from = c.compile(n.From)

@@ -107,7 +107,7 @@ func (c *compiler) binary(n *ast.BinaryNode) code {
 	case "<", "<=", ">", ">=":
 		return c.ordering(n)
 	case "in":
-		return c.two(n, func(m *machine, a, b any) (any, error) { return boxed(m.contains(b, a)) })
+		return c.two(n, func(m *machine, a, b any) (any, error) { return boxed(m.isIn(b, a)) })
 	case "matches":
 		return c.matches(n)
 	case "contains", "startsWith", "endsWith":
@@ -164,7 +164,7 @@ func (m *machine) contains(container, v any) (bool, error) {
 	switch container := container.(type) {
 	case []any, *schema.Encoded:
 		list, _ := sequenceOf(container)
-		if list.encoded == nil {
+		if !list.isText() {
 			if err := m.step(list.len() / 16); err != nil {
 				return false, err
 			}

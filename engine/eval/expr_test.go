@@ -81,7 +81,7 @@ func agree(t reporter, source string) {
 		t.Errorf("%s: expr has %v %v, we have %v %v", source, want, wantErr, got, gotErr)
 		return
 	}
-	if diff := cmp.Diff(normal(want), got); wantErr == nil && diff != "" {
+	if diff := cmp.Diff(normal(want), asValues(got)); wantErr == nil && diff != "" {
 		t.Errorf("%s (-expr +ours):\n%s", source, diff)
 	}
 }

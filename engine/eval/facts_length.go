@@ -156,7 +156,7 @@ func givesOnly(node ast.Node, choice *ast.BinaryNode, want bool) bool {
 	c := compiler{x: &Expression{}, instead: choice}
 	run := c.compile(node)
 	m := machine{}
-	m.reset(nil, time.Time{}, c.most)
+	m.reset(nil, time.Time{}, c.most, Limits{}.budget())
 	v, err := (&Program{run: run}).evaluate(&m)
 	return err == nil && v == want
 }

@@ -26,7 +26,7 @@ func listFunctions() []*function {
 		},
 		{
 			signature: "take(list: list, n: integer): list", doc: "The first n elements, or all when there are fewer.", example: "take([1, 2, 3], 2)",
-			result: (*call).sameList, encoded: true,
+			result: (*call).sameList, encoded: true, chooses: true,
 			run: func(_ *machine, args []any) (any, error) {
 				list, _ := sequenceOf(args[0])
 				n := args[1].(int)
@@ -77,12 +77,12 @@ func listFunctions() []*function {
 		},
 		{
 			signature: "chunk(list: list, size: integer): list", doc: "The elements in lists of at most so many each, for services that take batches.", example: "chunk([1, 2, 3], 2)",
-			result: (*call).chunked, encoded: true,
+			result: (*call).chunked, encoded: true, chooses: true,
 			run: func(m *machine, args []any) (any, error) { return m.chunk(args[0], args[1].(int)) },
 		},
 		{
 			signature: "uniqueBy(rows: list, field: text): list", doc: "The first row of each value of a field; the field may be a path such as a.b.", example: `uniqueBy(steps.traffic.outputs.rows, "host")`,
-			result: (*call).rowsOf, encoded: true,
+			result: (*call).rowsOf, encoded: true, chooses: true,
 			run: func(m *machine, args []any) (any, error) { return m.uniqueBy(args[0], args[1].(string)) },
 		},
 	}
@@ -163,8 +163,8 @@ func (m *machine) places(n int) ([]int, error) {
 }
 
 func (m *machine) cross(a, b []any) (any, error) {
-	if len(b) > 0 && len(a) > maxUnits/len(b) {
-		return nil, m.grow(maxUnits + 1)
+	if len(b) > 0 && len(a) > m.units/len(b) {
+		return nil, m.grow(m.units + 1)
 	}
 	n := len(a) * len(b)
 	if err := m.grow(3 * n); err != nil {
@@ -196,6 +196,7 @@ func (m *machine) chunk(v any, size int) (any, error) {
 
 func (m *machine) uniqueBy(v any, field string) (any, error) {
 	rows, _ := sequenceOf(v)
+	m.passed(&rows, passSteps)
 	kept := selection{of: &rows}
 	seen := map[string]bool{}
 	for i := range rows.len() {

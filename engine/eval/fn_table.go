@@ -181,5 +181,8 @@ func (m *machine) mdTable(args []any) (any, error) {
 
 // escapeCell keeps a text inside its cell.
 func escapeCell(text string) string {
+	if !strings.ContainsAny(text, "\\|\r\n") {
+		return text
+	}
 	return strings.NewReplacer("\\", "\\\\", "|", "\\|", "\r\n", "<br>", "\n", "<br>", "\r", "<br>").Replace(text)
 }

@@ -43,8 +43,8 @@ func textFunctions() []*function {
 				if n < 0 {
 					return nil, failf("repeat expects 0 or more, got %d", n)
 				}
-				if len(s) > 0 && n > maxBytes/len(s) {
-					return nil, m.text(maxBytes + 1)
+				if len(s) > 0 && n > m.bytes/len(s) {
+					return nil, m.text(m.bytes + 1)
 				}
 				if err := m.text(len(s) * n); err != nil {
 					return nil, err
@@ -155,8 +155,8 @@ func (m *machine) scan2(s, set string) error {
 	if err := m.read(len(s)); err != nil {
 		return err
 	}
-	if len(set) > 0 && len(s) > maxSteps*bytesPerStep/len(set) {
-		return m.step(maxSteps + 1)
+	if len(set) > 0 && len(s) > (m.steps+1)*bytesPerStep/len(set) {
+		return m.step(m.steps + 1)
 	}
 	return m.read(len(s) * len(set))
 }
@@ -212,8 +212,8 @@ func (m *machine) replace(args []any) (any, error) {
 	if times >= 0 {
 		found = min(found, times)
 	}
-	if len(to) > 0 && found > maxBytes/len(to) {
-		return nil, m.text(maxBytes + 1)
+	if len(to) > 0 && found > m.bytes/len(to) {
+		return nil, m.text(m.bytes + 1)
 	}
 	if err := m.text(len(s) + found*len(to)); err != nil {
 		return nil, err

@@ -59,6 +59,9 @@ type function struct {
 	// encoded says that run takes a list that is kept as text as it is; for others it
 	// is decoded.
 	encoded bool
+	// chooses says that the result is made of elements of its lists: of a stored one it
+	// keeps places.
+	chooses bool
 	// run computes the result. The arguments have the kinds that the signature
 	// says; an int stands where only number is said.
 	run func(m *machine, args []any) (any, error)

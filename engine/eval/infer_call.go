@@ -516,7 +516,7 @@ func (k *call) zoned() *schema.Type {
 
 func (k *call) unitAndZone() *schema.Type {
 	if unit, ok := k.literal(1); ok {
-		m := machine{steps: maxSteps}
+		m := machine{steps: maxSteps, from: Limits{}.budget()}
 		if _, _, err := m.period([]any{referenceTime(), unit}); err != nil {
 			return k.constant(1, err)
 		}

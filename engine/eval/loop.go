@@ -113,7 +113,7 @@ func (l *loop) values(m *machine) ([]any, error) {
 	values := make([]any, l.list.len())
 	for i := range values {
 		v, err := l.turn(m, i)
-		if err == nil && l.list.encoded != nil {
+		if err == nil && l.list.isText() {
 			err = m.grow(1)
 		}
 		if err != nil {
@@ -127,7 +127,7 @@ func (l *loop) values(m *machine) ([]any, error) {
 // room takes what the values of all elements need. Those of a list that is kept as text
 // bring it, so that there it is asked for whether all of them may be read.
 func (l *loop) room(m *machine) error {
-	if l.list.encoded == nil {
+	if !l.list.isText() {
 		return m.grow(l.list.len())
 	}
 	if l.list.len() > m.visits {

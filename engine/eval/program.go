@@ -2,7 +2,6 @@ package eval
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -90,7 +89,13 @@ func (p *Program) Expression() *Expression { return p.expression }
 // the same result or error every time; a computed result has at most 256 KiB
 // as JSON and 64 levels. The error is a *RunError.
 func (p *Program) Run(env map[string]any, at time.Time) (any, error) {
-	v, _, err := p.RunCounted(env, at)
+	return p.RunWithin(env, at, Limits{})
+}
+
+// RunWithin is Run with other limits than the defaults. With the highest an evaluation
+// may take two seconds.
+func (p *Program) RunWithin(env map[string]any, at time.Time, limits Limits) (any, error) {
+	v, _, err := p.counted(env, at, limits)
 	return v, err
 }
 
@@ -98,8 +103,12 @@ func (p *Program) Run(env map[string]any, at time.Time) (any, error) {
 // at most about a microsecond. For callers that run one program many times and
 // bound the whole.
 func (p *Program) RunCounted(env map[string]any, at time.Time) (result any, steps int, err error) {
+	return p.counted(env, at, Limits{})
+}
+
+func (p *Program) counted(env map[string]any, at time.Time, limits Limits) (result any, steps int, err error) {
 	m := p.machines.Get().(*machine)
-	m.reset(env, at, p.slots)
+	m.reset(env, at, p.slots, limits.budget())
 	defer func() {
 		m.release()
 		p.machines.Put(m)
@@ -110,8 +119,8 @@ func (p *Program) RunCounted(env map[string]any, at time.Time) (result any, step
 		return nil, steps, p.located(err)
 	}
 	if p.computed && !isPlain(v) {
-		if err := measureResult(v); err != nil {
-			return nil, steps, p.located(tooLarge(err))
+		if err := m.measureResult(v); err != nil {
+			return nil, steps, p.located(err)
 		}
 	}
 	return v, steps, nil
@@ -120,8 +129,8 @@ func (p *Program) RunCounted(env map[string]any, at time.Time) (result any, step
 // took counts what a run used of all budgets. The parts of an expression that take
 // nothing from them are bounded by the length of its text.
 func (p *Program) took(m *machine) int {
-	text, units := (maxBytes-m.bytes)/bytesPerStep, maxUnits-m.units
-	return 1 + len(p.expression.source)/64 + min(maxSteps-m.steps, maxSteps) + text + units
+	steps, text, units := m.allowedSteps(), m.allowedText(), m.allowedUnits()
+	return 1 + len(p.expression.source)/64 + min(steps-m.steps, steps) + (text-m.bytes)/bytesPerStep + units - m.units
 }
 
 // evaluate turns a panic, which would be a fault of this package, into an error
@@ -142,14 +151,6 @@ func isPlain(v any) bool {
 		return true
 	}
 	return false
-}
-
-func tooLarge(err error) error {
-	if failure, ok := errors.AsType[*RunError](err); ok && failure.Reason == reasonLimit && failure.Message == "the value is too large" {
-		failure.Message = fmt.Sprintf("the result is too large (at most %d KiB)", maxResult>>10)
-		failure.Hint = diag.Say("take less, or read it where it is needed")
-	}
-	return err
 }
 
 // located gives an error without a place that of the whole expression.

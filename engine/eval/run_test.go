@@ -34,7 +34,33 @@ func run(t testing.TB, source string) (any, error) {
 	if err != nil {
 		t.Fatalf("Compile(%s): %v", source, err)
 	}
-	return program.Run(testEnv(t), testTime)
+	v, err := program.Run(testEnv(t), testTime)
+	return asValues(v), err
+}
+
+// asValues puts values in the place of stored lists.
+func asValues(v any) any {
+	switch v := v.(type) {
+	case *schema.Encoded:
+		values, err := v.Values()
+		if err != nil {
+			return err
+		}
+		return asValues(values)
+	case []any:
+		all := make([]any, len(v))
+		for i := range v {
+			all[i] = asValues(v[i])
+		}
+		return all
+	case map[string]any:
+		all := make(map[string]any, len(v))
+		for name := range v {
+			all[name] = asValues(v[name])
+		}
+		return all
+	}
+	return v
 }
 
 func TestRunGivesTheValueOfEveryKindOfExpression(t *testing.T) {

@@ -7,24 +7,28 @@ import (
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
-// What an evaluation may use grows with each element that it reads of lists which are
-// kept as text (schema.Encoded), so that a predicate can go over all of a long one: the
+// What an evaluation may use grows with each element that it reads of stored lists
+// (schema.Encoded), so that a predicate can go over all of a long one: the
 // sum is linear in what is read, and what is read is bounded (ADR 71).
 const (
 	maxElements = 1_000_000 // elements of such lists
 	visitSteps  = 20
 	visitBytes  = 64
 	visitUnits  = 3
+	passSteps   = 5   // of a pass over one that is kept as values, for each element
+	sortSteps   = 20  // of one that orders them
+	visitResult = 256 // bytes of a computed result, up to MostResult
 
 	// maxWhole is what such a list may take decoded where a function needs all of it.
 	maxWhole = 128 << 20
 )
 
-// sequence is a list as the evaluator reads it: of values, or kept as text.
+// sequence is a list as the evaluator reads it: of values, or kept by who stored it, as
+// text or as values.
 type sequence struct {
-	values  []any
+	values  []any // of a stored one: those that it is chosen of
 	encoded *schema.Encoded
-	read    *schema.EncodedReader
+	read    *schema.EncodedReader // of one that is kept as text
 }
 
 // sequenceOf returns v as a list; false where it is none.
@@ -33,10 +37,19 @@ func sequenceOf(v any) (sequence, bool) {
 	case []any:
 		return sequence{values: v}, true
 	case *schema.Encoded:
+		if values, ok := v.Kept(); ok {
+			if values == nil {
+				values = []any{}
+			}
+			return sequence{encoded: v, values: values}, true
+		}
 		return sequence{encoded: v, read: v.Reader()}, true
 	}
 	return sequence{}, false
 }
+
+// isText reports whether the list is kept as text, of which elements are decoded.
+func (s *sequence) isText() bool { return s.read != nil }
 
 func (s *sequence) len() int {
 	if s.encoded != nil {
@@ -47,8 +60,11 @@ func (s *sequence) len() int {
 
 // at is the i-th element, which must be there.
 func (s *sequence) at(m *machine, i int) (any, error) {
-	if s.encoded == nil {
+	switch {
+	case s.encoded == nil:
 		return s.values[i], nil
+	case s.read == nil:
+		return s.values[s.encoded.Place(i)], nil
 	}
 	if err := m.visit(1); err != nil {
 		return nil, err
@@ -98,13 +114,21 @@ func (m *machine) visit(n int) error {
 		return limitf("the expression reads more than %d elements of lists that are kept as text", maxElements).
 			hint("go over such a list once, or in parts: `foreach` over chunk(list, 100)")
 	}
-	m.visits -= n
+	m.visits, m.texts = m.visits-n, m.texts+n
 	m.steps, m.bytes, m.units = m.steps+n*visitSteps, m.bytes+n*visitBytes, m.units+n*visitUnits
 	return nil
 }
 
 // whole decodes a list for a function that needs all of it.
 func (m *machine) whole(name string, list *schema.Encoded) ([]any, error) {
+	if _, kept := list.Kept(); kept {
+		if list.Chosen() {
+			if err := m.grow(list.Len()); err != nil {
+				return nil, err
+			}
+		}
+		return list.Values()
+	}
 	weight := list.Weight()
 	if weight > m.wholes {
 		return nil, limitf("%s needs all %s of the list at once: decoded they take more than %d MiB", name, diag.Count(list.Len(), "element"), maxWhole>>20).
@@ -134,8 +158,7 @@ func (m *machine) plain(name string, v any) (list []any, isList bool, err error)
 	return nil, false, nil
 }
 
-// selection collects elements of a list: of one that is kept as text it keeps where
-// they stand.
+// selection collects elements of a list: of a stored one it keeps where they stand.
 type selection struct {
 	of     *sequence
 	values []any

@@ -3,11 +3,15 @@ package eval
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
 	"math/big"
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/quota"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -205,20 +209,53 @@ func measure(v any, most int) (int, error) {
 // JSON: they are no new values, but may stand in it many times.
 const maxShared = 256 << 20
 
-// measureResult bounds a computed result: what it chose of lists that are kept as text
-// is none of its making.
-func measureResult(v any) error {
-	s := sizing{left: maxResult, shares: true, shared: maxShared}
-	return s.add(v, 0)
+// measureResult bounds a computed result: what it chose of stored lists is none of its
+// making, and what is read of them lets it be larger.
+func (m *machine) measureResult(v any) error {
+	most := m.from.result
+	if !m.from.plain {
+		most = max(most, min(most+m.visited()*visitResult, MostResult))
+	}
+	s := sizing{left: most, shares: true, shared: maxShared}
+	err := s.add(v, 0)
+	if failure, ok := errors.AsType[*RunError](err); ok && failure.Reason == reasonLimit && failure.Message == "the value is too large" {
+		if m.from.plain {
+			failure.Message, failure.Hint = fmt.Sprintf("the result is too large (at most %d KiB)", most>>10), diag.Say("take less, or read it where it is needed")
+			return failure
+		}
+		if s.shared < 0 {
+			failure.Message = fmt.Sprintf("the result is too large: it holds stored lists more than once, with more than %d MiB", maxShared>>20)
+			failure.Hint = diag.Say("take less, and read it where it is needed")
+			return failure
+		}
+		return m.limit(quota.ExpressionResult, fmt.Sprintf("the result is too large (at most %d KiB)", most>>10))
+	}
+	return err
 }
 
 type sizing struct {
 	left   int
-	shares bool  // lists that are kept as text count in shared
-	shared int64 // what is left for them
+	shares bool             // stored lists count in shared
+	shared int64            // what is left for them
+	sizes  map[*any][]int32 // of elements of lists of values, by the first one; 0 = not known yet
 }
 
-func (s *sizing) addEncoded(list *schema.Encoded) error {
+func (s *sizing) addEncoded(list *schema.Encoded, depth int) error {
+	values, kept := list.Kept()
+	switch {
+	case kept && !s.shares:
+		for i := range list.Len() {
+			if err := s.add(values[list.Place(i)], depth+1); err != nil {
+				return err
+			}
+		}
+		return s.take(2 + list.Len())
+	case kept:
+		if err := s.addChosen(list, values); err != nil {
+			return err
+		}
+		return s.take(16)
+	}
 	size := list.Bytes()
 	if !s.shares {
 		return s.take(int(min(size, math.MaxInt32)))
@@ -227,6 +264,37 @@ func (s *sizing) addEncoded(list *schema.Encoded) error {
 		return limitf("the value is too large")
 	}
 	return s.take(16)
+}
+
+// addChosen takes a list of stored values from what is shared. Each value is measured
+// once, however many lists it stands in.
+func (s *sizing) addChosen(list *schema.Encoded, values []any) error {
+	if len(values) == 0 {
+		return nil
+	}
+	sizes := s.sizes[&values[0]]
+	if len(sizes) < len(values) {
+		if s.sizes == nil {
+			s.sizes = map[*any][]int32{}
+		}
+		sizes = make([]int32, len(values))
+		s.sizes[&values[0]] = sizes
+	}
+	for i := range list.Len() {
+		place := list.Place(i)
+		if sizes[place] == 0 {
+			own := sizing{left: int(min(s.shared, math.MaxInt32-2))}
+			most := own.left
+			if err := own.add(values[place], 0); err != nil {
+				return err
+			}
+			sizes[place] = int32(1 + most - own.left) //nolint:gosec // at most MaxInt32
+		}
+		if s.shared -= int64(sizes[place]); s.shared < 0 {
+			return limitf("the value is too large")
+		}
+	}
+	return nil
 }
 
 func (s *sizing) take(n int) error {
@@ -248,7 +316,7 @@ func (s *sizing) add(v any, depth int) error {
 	case time.Time:
 		return s.take(32)
 	case *schema.Encoded:
-		return s.addEncoded(v)
+		return s.addEncoded(v, depth)
 	case []any:
 		if err := s.take(2 + len(v)); err != nil {
 			return err

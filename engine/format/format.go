@@ -24,7 +24,7 @@ var ErrUnsupported = errors.New("can't be formatted")
 func Source(file string, src []byte) ([]byte, diag.List, error) {
 	text := bytes.TrimPrefix(src, []byte("\xEF\xBB\xBF"))
 	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
-	root, problems := spec.ParseNode(file, text, spec.DefaultLimits())
+	root, problems := spec.ParseNode(file, text, spec.LargestLimits())
 	if root == nil || problems.HasErrors() {
 		return nil, problems, nil
 	}
@@ -46,7 +46,7 @@ func Source(file string, src []byte) ([]byte, diag.List, error) {
 
 // keeps reports whether a result says what the file says.
 func (p *printer) keeps(file string, result []byte) bool {
-	again, problems := spec.ParseNode(file, result, spec.DefaultLimits())
+	again, problems := spec.ParseNode(file, result, spec.LargestLimits())
 	return again != nil && !problems.HasErrors() && p.same(p.root, again)
 }
 
@@ -56,7 +56,7 @@ func bareFields(file string, text []byte, root *spec.Node) map[int]bool {
 	if root.Get("flowrun") == nil || root.Get("steps") == nil {
 		return nil
 	}
-	workflow, _ := spec.Parse(file, text) // what is wrong with its words is not for here
+	workflow, _ := spec.V1().ParseWithin(file, text, spec.LargestLimits()) // what is wrong with its words is not for here
 	if workflow == nil {
 		return nil
 	}

@@ -205,7 +205,7 @@ func (f *WorkflowFile) Source() []byte {
 func (r *Revisions) check(ctx context.Context, before *WorkflowFile) *WorkflowFile {
 	f := &WorkflowFile{File: before.File, InForce: before.InForce, src: before.Source(), Name: workspace.NameOfFile(before.File)}
 	f.look.stamp, f.look.sum = before.look.stamp, before.look.sum
-	tree, _ := spec.Parse(f.File, f.src)
+	tree, _ := spec.V1().ParseWithin(f.File, f.src, spec.LargestLimits())
 	if tree != nil && tree.Name != nil {
 		f.Name, f.look.namePos = tree.Name.Text, tree.Name.Pos
 	}

@@ -18,7 +18,7 @@ func NameClashes(sources map[string][]byte) diag.List {
 	loaded := &LoadedFiles{}
 	for _, file := range slices.Sorted(maps.Keys(sources)) {
 		one := &WorkflowFile{File: file, Name: workspace.NameOfFile(file)}
-		tree, _ := spec.Parse(file, sources[file])
+		tree, _ := spec.V1().ParseWithin(file, sources[file], spec.LargestLimits())
 		if tree == nil {
 			continue
 		}

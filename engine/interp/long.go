@@ -5,18 +5,37 @@ import (
 	"iter"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/eval"
+	"github.com/flowrun/flowrun/engine/quota"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
 // longOutputs are those of a reading by pages that would take much memory decoded
 // (ADR 71): the items stay as the plugin wrote them, page by page, and expressions
-// decode those that they read.
+// decode those that they read. So are values of a `let` that were chosen of stored lists
+// and are long: places in those, of which nobody keeps a text (ADR 80).
 type longOutputs struct {
-	fields map[string]any // those beside the items
-	pages  []pageText
+	fields map[string]any // of a reading, those beside the items
+	pages  []pageText     // of a reading
 	value  map[string]any // as expressions see them
-	bytes  int64          // of the pages
+	bytes  int64          // of the pages, or of the values as JSON, about
+}
+
+// mostWritten is how long values may be that are chosen of stored lists and kept as text
+// besides.
+const mostWritten = 256 << 10
+
+// storedOutputs are the values of a `let` that hold long stored lists; nil = they do not.
+func (m *Machine) storedOutputs(values map[string]any) *longOutputs {
+	if !m.since(8) {
+		return nil
+	}
+	bytes := eval.StoredBytes(values)
+	if bytes <= mostWritten {
+		return nil
+	}
+	return &longOutputs{value: values, bytes: bytes}
 }
 
 // newLongOutputs returns nil where the outputs take no more than most decoded: they are,
@@ -45,6 +64,13 @@ func newLongOutputs(fields map[string]any, pages []pageText, most int64) (*longO
 
 // json writes the outputs: a text that nobody keeps.
 func (l *longOutputs) json() json.RawMessage {
+	if l.pages == nil {
+		raw, failure := encodeResult(l.value)
+		if failure != nil {
+			return nil // stored values
+		}
+		return raw
+	}
 	raw, failure := pagesJSON(l.fields, l.pages)
 	if failure != nil {
 		return nil // texts and numbers
@@ -116,9 +142,12 @@ func (e *elements) all() iter.Seq[any] {
 }
 
 // tooManyItems is the failure of a loop over more than it takes.
-func (m *Machine) tooManyItems(s *step, message string) *runs.Error {
+func (m *Machine) tooManyItems(s *step, message string, most int) *runs.Error {
 	failure := m.foreachFailure(s, message, reasonLimit)
-	if m.since(7) {
+	switch {
+	case m.since(8):
+		failure.Hint = diag.Say(quota.Raise(quota.LoopItems, int64(most)) + "; `batch: 100` makes lists of a hundred: an action that takes a list does one in a step")
+	case m.since(7):
 		failure.Hint = diag.Say("chunk(list, 100) makes batches of a hundred: an action that takes a list does one in a step")
 	}
 	return failure

@@ -13,6 +13,9 @@ import (
 // take notes the types of the items for another run, so that they stay text there. It
 // reports whether they are read the same by what is noted.
 func (l *longOutputs) take(taken *journal.Taken) bool {
+	if l.pages == nil {
+		return false
+	}
 	var items []journal.TakenItems
 	var noted []schema.EncodedPart
 	at := 0

@@ -57,8 +57,8 @@ func (s *step) startLoop() {
 		s.fail(m.foreachFailure(s, "`foreach` takes a list, got "+schema.TypeOf(value), reasonExpression))
 		return
 	}
-	if n := values.len(); n > plan.MaxLoopItems {
-		s.fail(m.tooManyItems(s, fmt.Sprintf("the list has %d items; a loop takes at most %d", n, plan.MaxLoopItems)))
+	if n, most := values.len(), m.program.workflow.LoopItems(); n > most {
+		s.fail(m.tooManyItems(s, fmt.Sprintf("the list has %d items; a loop takes at most %d", n, most), most))
 		return
 	}
 	l := &loop{step: s, elements: values, items: make([]item, values.len()), waiting: make([]int, values.len())}

@@ -33,7 +33,9 @@ import (
 //	   above the limit of a message is not asked for again
 //	7: the items of a long reading by pages stay text, of which expressions and loops
 //	   decode what they read; a loop over too many items says how to make batches
-const Version = 7
+//	8: what an expression chooses of a stored list is no new value; `in` looks things up
+//	   in a table; results grow with what is read
+const Version = 8
 
 // since reports whether the run began with at least this version of the
 // behaviour.

@@ -219,5 +219,9 @@ func (s *step) startLet() {
 		}
 		values[binding.Name], env[binding.Name] = value, value
 	}
+	if long := m.storedOutputs(values); long != nil {
+		s.succeed(long, nil)
+		return
+	}
 	s.succeed(values, nil)
 }

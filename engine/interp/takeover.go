@@ -130,7 +130,9 @@ func (m *Machine) runsAnew(from int) []bool {
 // holdsSecret reports whether a reference to a secret may stand in the outputs.
 func (s *step) holdsSecret() bool {
 	reference := []byte(`"$secret"`)
-	if long := s.long(); long != nil {
+	if long := s.long(); long != nil && long.pages == nil {
+		return bytes.Contains(long.json(), reference)
+	} else if long != nil {
 		return slices.ContainsFunc(long.pages, func(page pageText) bool { return bytes.Contains(page.items, reference) })
 	}
 	return bytes.Contains(s.outputs, reference)

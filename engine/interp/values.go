@@ -35,12 +35,22 @@ func (m *Machine) evaluate(x *plan.Expr, env map[string]any) (any, *runs.Error) 
 			return nil, m.exprFailure(x, err)
 		}
 	}
-	value, err := program.Run(env, m.at)
+	value, err := program.RunWithin(env, m.at, m.limits())
 	m.decoded.shrink(nil)
 	if err != nil {
 		return nil, m.exprFailure(x, err)
 	}
 	return value, nil
+}
+
+// limits are what an expression of the run may use: those that its plan says, as its
+// version counts them.
+func (m *Machine) limits() eval.Limits {
+	limits := eval.Limits{Plain: !m.since(8)}
+	if set := m.program.workflow.Limits; set != nil {
+		limits.Steps, limits.Result = set.ExpressionSteps, set.ExpressionResult
+	}
+	return limits
 }
 
 func (m *Machine) exprFailure(x *plan.Expr, err error) *runs.Error {

@@ -344,7 +344,7 @@ func (m *Memory) declaredState(workflow string) (t *schema.Type, exists bool, er
 		if err != nil {
 			continue // told by whoever runs it
 		}
-		tree, problems := spec.Parse(file, source)
+		tree, problems := spec.V1().ParseWithin(file, source, spec.LargestLimits())
 		if tree == nil || problems.HasErrors() {
 			continue
 		}

@@ -42,6 +42,17 @@ type Workflow struct {
 	// steps use, pinned with this one.
 	OutputSchema json.RawMessage      `json:"output_schema,omitempty"`
 	Workflows    map[string]*Workflow `json:"workflows,omitempty"`
+
+	// Limits are those that flowrun.yaml set when the plan was made; nil = the defaults.
+	// They stand in the plan, so that a run goes by them whatever the file says later.
+	Limits *Limits `json:"limits,omitempty"`
+}
+
+// Limits bound what a run may do; zero = the default (docs/reliability.md, "Limits").
+type Limits struct {
+	ExpressionSteps  int `json:"expression_steps,omitempty"`
+	ExpressionResult int `json:"expression_result,omitempty"` // bytes
+	LoopItems        int `json:"loop_items,omitempty"`
 }
 
 // StepKind says what a step does.
@@ -114,8 +125,17 @@ type Step struct {
 	Loop *Loop `json:"loop,omitempty"`
 }
 
-// MaxLoopItems is how many items a loop takes (docs/reliability.md, "Limits").
+// MaxLoopItems is how many items a loop takes, unless the plan's limits say otherwise
+// (docs/reliability.md, "Limits").
 const MaxLoopItems = 10_000
+
+// LoopItems is how many items a loop of the workflow takes.
+func (w *Workflow) LoopItems() int {
+	if w.Limits == nil || w.Limits.LoopItems <= 0 {
+		return MaxLoopItems
+	}
+	return w.Limits.LoopItems
+}
 
 // Loop is a foreach with its steps.
 type Loop struct {

@@ -67,7 +67,7 @@ func limitTables() string {
 	row("a line of the log", size(int64(normal.LogLine)), size(int64(ceiling.LogLine)))
 	row("the log in a second", size(int64(normal.LogRate)), size(int64(ceiling.LogRate)))
 	for _, q := range quota.All() {
-		if q.Name != quota.Journal {
+		if q.Name != quota.Journal && !q.Workflow {
 			text := size
 			if q.Count {
 				text = func(n int64) string { return fmt.Sprint(n) }

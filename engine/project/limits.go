@@ -65,7 +65,11 @@ func (p *parser) quota(limit quota.Quota, v *spec.Node) {
 		problem := p.problems.Errorf(v.Pos, CodeNumber, "`%s` must be %s of at most %s", limit.Name, kindOf(limit), most)
 		problem.Hint = diag.Say("write it as " + exampleOf(limit))
 	case value > limit.Ceiling:
-		p.problems.Errorf(v.Pos, CodeNumber, "`%s` is at most %s, got %s", limit.Name, most, v.Text).Hint = diag.Say("its ceiling keeps one plugin or run from filling the store")
+		why := "its ceiling keeps one plugin or run from filling the store"
+		if limit.Workflow {
+			why = "its ceiling keeps one run from taking the time and memory of all"
+		}
+		p.problems.Errorf(v.Pos, CodeNumber, "`%s` is at most %s, got %s", limit.Name, most, v.Text).Hint = diag.Say(why)
 	default:
 		if p.project.Limits.Quotas == nil {
 			p.project.Limits.Quotas = quota.Values{}

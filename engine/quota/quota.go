@@ -1,9 +1,13 @@
 package quota
 
-import "sync"
+import (
+	"fmt"
+	"strconv"
+	"sync"
+)
 
-// Quota bounds one thing that grows by what plugins or runs put into it. All of
-// them stand in Quotas: docs/reliability.md, "Limits", and `limits` in flowrun.yaml
+// Quota bounds one thing that grows by what plugins or runs put into it, or by what a
+// workflow says. All of them stand in Quotas: docs/reliability.md, "Limits", and `limits` in flowrun.yaml
 // are made of that table.
 type Quota struct {
 	Name    string // as flowrun.yaml writes it, and `details.limit` of what it ended
@@ -11,6 +15,8 @@ type Quota struct {
 	Default int64
 	Ceiling int64
 	Count   bool // a number of things; else bytes
+
+	Workflow bool // of what a workflow does; else of what plugins and runs leave
 }
 
 // The names of the quotas.
@@ -30,6 +36,11 @@ const (
 	StateKeys    = "state_keys"
 	Blob         = "blob"
 	Blobs        = "blobs"
+
+	ExpressionSteps  = "expression_steps"
+	ExpressionResult = "expression_result"
+	LoopItems        = "loop_items"
+	WorkflowFile     = "workflow_file"
 )
 
 // byName finds a row for each part of each answer: it is made once.
@@ -60,7 +71,31 @@ func All() []Quota {
 		{Name: StateKeys, What: "the keys of that state", Default: 10_000, Ceiling: 1_000_000, Count: true},
 		{Name: Blob, What: "one large value", Default: 2 * gib, Ceiling: 64 * gib},
 		{Name: Blobs, What: "the large values of a run, as they lie on the disk", Default: 4 * gib, Ceiling: 256 * gib},
+		{Name: ExpressionSteps, What: "the steps of an expression", Default: 100_000, Ceiling: 2_000_000, Count: true, Workflow: true},
+		{Name: ExpressionResult, What: "the result that an expression makes, as JSON", Default: 256 * kib, Ceiling: 4 * mib, Workflow: true},
+		{Name: LoopItems, What: "the items of a loop", Default: 10_000, Ceiling: 100_000, Count: true, Workflow: true},
+		{Name: WorkflowFile, What: "a workflow file", Default: 256 * kib, Ceiling: 1 * mib, Workflow: true},
 	}
+}
+
+// Named returns a quota of the table; the zero Quota where there is none.
+func Named(name string) Quota { return byName()[name] }
+
+// Text writes a value of the quota as flowrun.yaml does.
+func (q Quota) Text(value int64) string {
+	if q.Count {
+		return strconv.FormatInt(value, 10)
+	}
+	return SizeText(value)
+}
+
+// Raise says how a limit that stands at a value is raised, or that it is at its ceiling.
+func Raise(name string, value int64) string {
+	q := Named(name)
+	if value >= q.Ceiling {
+		return fmt.Sprintf("`%s` is at its ceiling of %s", name, q.Text(q.Ceiling))
+	}
+	return fmt.Sprintf("`limits: {%s: …}` in flowrun.yaml raises it, up to %s", name, q.Text(q.Ceiling))
 }
 
 // Values are what was set, by name; what is not set has its default. A value

@@ -12,15 +12,23 @@ const (
 	blockBytes    = 64 << 10
 )
 
-// Encoded is a list of the language that is kept as JSON text: its elements are
-// decoded when they are read, a few at a time. What is cut out of it shares its text.
+// Encoded is a list of the language that is kept once, by who stored it: as JSON text,
+// whose elements are decoded when they are read, a few at a time, or as values that are
+// there already (Stored). What is cut or chosen out of it shares them and keeps places.
 // It stands for the list that its elements make, never for null. It is not changed
 // once it is made, so that it is safe for concurrent use.
 type Encoded struct {
-	text     *encodedText
-	from, to int     // of text, or of places
-	places   []int32 // of the elements in text, in their order; nil = as they stand
+	text     *encodedText // nil = values
+	values   []any        // none of which is changed
+	from, to int          // of text or values, or of places
+	places   []int32      // of the elements in text or values, in their order; nil = as they stand
 }
+
+// Stored is the list of values that somebody keeps and nobody changes.
+func Stored(values []any) *Encoded { return &Encoded{values: values, to: len(values)} }
+
+// Kept are the values that the list is chosen of; false where it is kept as text.
+func (e *Encoded) Kept() (values []any, ok bool) { return e.values, e.text == nil }
 
 // encodedText is what lists of one origin share.
 type encodedText struct {
@@ -96,13 +104,21 @@ func elementOffsets(data []byte) func(yield func(int) bool) {
 // Len is how many elements the list has.
 func (e *Encoded) Len() int { return e.to - e.from }
 
-// Bytes is about how long the list is as JSON.
+// Bytes is about how long the list is as JSON; 0 where it is not kept as text, so that
+// nobody knows it.
 func (e *Encoded) Bytes() int64 {
+	if e.text == nil {
+		return 0
+	}
 	if e.text.count == 0 {
 		return 2
 	}
 	return 2 + e.text.bytes*int64(e.Len())/int64(e.text.count)
 }
+
+// Chosen reports whether the list keeps places: its elements do not stand side by side
+// where they are kept.
+func (e *Encoded) Chosen() bool { return e.places != nil }
 
 // Slice is the list's part [from, to), which must be one.
 func (e *Encoded) Slice(from, to int) *Encoded {
@@ -115,24 +131,28 @@ func (e *Encoded) Slice(from, to int) *Encoded {
 // keeps places.
 func (e *Encoded) Pick(places []int32) *Encoded {
 	for i, place := range places {
-		places[i] = int32(e.place(int(place))) //nolint:gosec // a place of the text
+		places[i] = int32(e.Place(int(place))) //nolint:gosec // a place of the text
 	}
 	if places == nil {
 		places = []int32{}
 	}
-	return &Encoded{text: e.text, to: len(places), places: places}
+	return &Encoded{text: e.text, values: e.values, to: len(places), places: places}
 }
 
-// place is where the i-th element stands in the text.
-func (e *Encoded) place(i int) int {
+// Place is where the i-th element stands in the text, or among the values, that the list
+// is chosen of.
+func (e *Encoded) Place(i int) int {
 	if e.places != nil {
 		return int(e.places[e.from+i])
 	}
 	return e.from + i
 }
 
-// Values decodes the whole list.
+// Values are the whole list: decoded, where it is kept as text. They must not be changed.
 func (e *Encoded) Values() ([]any, error) {
+	if e.text == nil && e.places == nil {
+		return e.values[e.from:e.to:e.to], nil
+	}
 	values, read := make([]any, e.Len()), e.Reader()
 	for i := range values {
 		var err error
@@ -143,8 +163,12 @@ func (e *Encoded) Values() ([]any, error) {
 	return values, nil
 }
 
-// Weight is about what the list takes in memory when it is decoded.
+// Weight is about what the list takes in memory when it is decoded: nothing more where
+// its values are there.
 func (e *Encoded) Weight() int64 {
+	if e.text == nil {
+		return 0
+	}
 	if e.text.count == 0 {
 		return 64
 	}
@@ -172,7 +196,10 @@ type EncodedReader struct {
 // value, and must not change it. The error is a *Mismatch: the text is not what it was
 // checked to be.
 func (r *EncodedReader) At(i int) (any, error) {
-	place := r.list.place(i)
+	place := r.list.Place(i)
+	if r.list.text == nil {
+		return r.list.values[place], nil
+	}
 	if at := place - r.first; r.part >= 0 && at >= 0 && at < len(r.values) {
 		return r.values[at], nil
 	}
@@ -235,3 +262,6 @@ func (e *Encoded) each(visit func(i int, v any) error) error {
 	}
 	return nil
 }
+
+// MarshalJSON writes the list as the language does.
+func (e *Encoded) MarshalJSON() ([]byte, error) { return Encode(e) }

@@ -13,7 +13,7 @@ import (
 func checkBytes(s *source, limits Limits, problems *diag.List) {
 	start := diag.Pos{File: s.file, Line: 1, Column: 1}
 	if len(s.text) > limits.Bytes {
-		problems.Errorf(start, CodeLimit, "the file has %d bytes, more than the limit of %d", len(s.text), limits.Bytes)
+		problems.Errorf(start, CodeLimit, "the file has %d bytes, more than the limit of %d", len(s.text), limits.Bytes).Hint = diag.Say(limits.Raise)
 		return
 	}
 	if bytes.HasPrefix(s.text, []byte{0xFF, 0xFE}) || bytes.HasPrefix(s.text, []byte{0xFE, 0xFF}) ||

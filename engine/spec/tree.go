@@ -13,7 +13,12 @@ func Parse(file string, src []byte) (*Workflow, diag.List) { return V1().Parse(f
 
 // Parse is the package's Parse by another table than that of this version.
 func (l *Language) Parse(file string, src []byte) (*Workflow, diag.List) {
-	root, problems := ParseNode(file, src, DefaultLimits())
+	return l.ParseWithin(file, src, WorkflowLimits(DefaultLimits().Bytes))
+}
+
+// ParseWithin is Parse within other limits.
+func (l *Language) ParseWithin(file string, src []byte, limits Limits) (*Workflow, diag.List) {
+	root, problems := ParseNode(file, src, limits)
 	if root == nil || root.Bad && root.Kind == Scalar {
 		return nil, problems
 	}

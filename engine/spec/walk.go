@@ -80,7 +80,10 @@ func blockColumn(from *yaml.Node) int {
 // exceed reports the first limit that the file breaks; the walk ends there.
 func (w *walker) exceed(pos diag.Pos, code, format string, limit int) {
 	if !w.exceeded {
-		w.problems.Errorf(pos, code, format, limit)
+		problem := w.problems.Errorf(pos, code, format, limit)
+		if code == CodeNodes {
+			problem.Hint = diag.Say(w.limits.Raise)
+		}
 	}
 	w.exceeded = true
 }

@@ -27,6 +27,7 @@ var (
 
 	_ check.ConnectionCatalog = (*catalog)(nil)
 	_ check.DeliveryCatalog   = (*catalog)(nil)
+	_ check.LimitCatalog      = (*catalog)(nil)
 )
 
 // Action returns an action by its full name.
@@ -34,6 +35,9 @@ func (c *catalog) Action(name string) (*plan.Action, bool) {
 	action, err := c.project.Action(name)
 	return action, err == nil
 }
+
+// Limits are what flowrun.yaml sets of the limits of runs.
+func (c *catalog) Limits() *plan.Limits { return c.project.runLimits() }
 
 // ActionNames returns every known action, for "did you mean".
 func (c *catalog) ActionNames() []string {

@@ -80,7 +80,7 @@ func (p *Workspace) CheckText(ctx context.Context, name string, src []byte) (*pl
 
 // checkAt checks the workflow at a place.
 func (p *Workspace) checkAt(ctx context.Context, at location, src []byte) (*plan.Workflow, diag.List) {
-	tree, problems := p.ahead.parse(at.shown, src)
+	tree, problems := p.ahead.parse(at.shown, src, p.parse)
 	if tree == nil {
 		return nil, problems
 	}

@@ -36,7 +36,7 @@ func (c *catalog) WorkflowOutputs(name string) json.RawMessage {
 	if err != nil {
 		return nil
 	}
-	tree, problems := spec.Parse(file, src)
+	tree, problems := c.project.parse(file, src)
 	if tree == nil || problems.HasErrors() {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (n *fileNames) of(path, file string, now time.Time) string {
 	}
 	name := NameOfFile(file)
 	if src, err := ReadWorkflowFile(path); err == nil {
-		if tree, _ := spec.Parse(file, src); tree != nil && tree.Name != nil {
+		if tree, _ := spec.V1().ParseWithin(file, src, spec.LargestLimits()); tree != nil && tree.Name != nil {
 			name = tree.Name.Text
 		}
 	}
@@ -131,7 +131,7 @@ func (p *Workspace) CheckStrict(ctx context.Context, file string, src []byte) di
 	if problems.HasErrors() {
 		return problems
 	}
-	tree, _ := spec.Parse(file, src)
+	tree, _ := p.parse(file, src)
 	if tree == nil {
 		return problems
 	}

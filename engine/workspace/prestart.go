@@ -19,7 +19,7 @@ const prestarted = 4
 // end with the project. In a sandbox, where each call is decided upon, none is started
 // before its call. What was read is kept for the check.
 func (p *Workspace) Prestart(file string, src []byte) {
-	tree, problems := spec.Parse(file, src)
+	tree, problems := p.parse(file, src)
 	if tree == nil {
 		return
 	}
@@ -71,12 +71,12 @@ func (r *readAhead) keep(file string, src []byte, tree *spec.Workflow, problems 
 }
 
 // parse reads a workflow, or takes what was read ahead of the same bytes.
-func (r *readAhead) parse(file string, src []byte) (*spec.Workflow, diag.List) {
+func (r *readAhead) parse(file string, src []byte, read func(file string, src []byte) (*spec.Workflow, diag.List)) (*spec.Workflow, diag.List) {
 	r.mu.Lock()
 	tree, problems := r.tree, r.problems
 	if tree == nil || r.file != file || !bytes.Equal(r.src, src) {
 		r.mu.Unlock()
-		return spec.Parse(file, src)
+		return read(file, src)
 	}
 	r.tree, r.src, r.problems = nil, nil, nil // the check may write to it
 	r.mu.Unlock()

@@ -42,18 +42,18 @@ func TestWhatIsCalledFirst(t *testing.T) {
 func TestAWorkflowThatWasReadAheadIsReadOnce(t *testing.T) {
 	src := "flowrun: v1\nname: w\nsteps:\n  - {let: {n: 1}}\n"
 	ahead := &readAhead{}
-	tree, problems := ahead.parse("w.yaml", []byte(src))
+	tree, problems := ahead.parse("w.yaml", []byte(src), spec.Parse)
 	ahead.keep("w.yaml", []byte(src), tree, problems)
-	if other, _ := ahead.parse("v.yaml", []byte(src)); other == tree || other.File != "v.yaml" {
+	if other, _ := ahead.parse("v.yaml", []byte(src), spec.Parse); other == tree || other.File != "v.yaml" {
 		t.Error("the file of another name is taken")
 	}
-	if other, _ := ahead.parse("w.yaml", []byte(strings.Replace(src, "1}", "2}", 1))); other == tree {
+	if other, _ := ahead.parse("w.yaml", []byte(strings.Replace(src, "1}", "2}", 1)), spec.Parse); other == tree {
 		t.Error("the file as it was before is taken")
 	}
-	if again, _ := ahead.parse("w.yaml", []byte(src)); again != tree {
+	if again, _ := ahead.parse("w.yaml", []byte(src), spec.Parse); again != tree {
 		t.Error("what was read ahead is read again")
 	}
-	if again, _ := ahead.parse("w.yaml", []byte(src)); again == tree {
+	if again, _ := ahead.parse("w.yaml", []byte(src), spec.Parse); again == tree {
 		t.Error("one tree is given to two checks, which write to it")
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/flowrun/flowrun/engine/check"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
-	"github.com/flowrun/flowrun/engine/spec"
 )
 
 // maxSubflows is how deep workflows may call each other (docs/language.md, rule 19),
@@ -87,7 +86,7 @@ func (c *catalog) subflow(ctx context.Context, uses, target string) subflow {
 		return subflow{fault: fault}
 	}
 	shown := path.Join(path.Dir(at.shown), uses)
-	tree, problems := spec.Parse(shown, src)
+	tree, problems := c.project.parse(shown, src)
 	below := &catalog{project: c.project, location: location{shown: shown, path: target, above: chain, subflows: map[string]subflow{}, files: map[string]bool{}}}
 	workflow, more := check.Check(ctx, tree, below)
 	problems = append(problems, more...)

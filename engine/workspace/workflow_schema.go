@@ -83,7 +83,7 @@ func (p *Workspace) usedByWorkflows() map[string][]string {
 		if err != nil {
 			continue
 		}
-		if tree, _ := spec.Parse(file, src); tree != nil {
+		if tree, _ := p.parse(file, src); tree != nil {
 			for plugin, names := range usedActions(tree) {
 				used[plugin] = append(used[plugin], names...)
 			}

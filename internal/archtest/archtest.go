@@ -105,9 +105,9 @@ func ProductRules() Rules { //nolint:funlen // a table
 			"proto":        {"sdk/proto/**"},
 
 			"engine":               parts(),
-			"engine/check":         {"engine/content", "engine/duration", "engine/spec", "engine/eval", "engine/schema", "engine/schedule/cron", "engine/plan", "engine/runs", "engine/diag"},
-			"engine/spec":          {"engine/diag", "engine/plan", "engine/runs"},
-			"engine/eval":          {"engine/duration", "engine/schema", "engine/diag"},
+			"engine/check":         {"engine/content", "engine/duration", "engine/spec", "engine/eval", "engine/schema", "engine/schedule/cron", "engine/plan", "engine/quota", "engine/runs", "engine/diag"},
+			"engine/spec":          {"engine/diag", "engine/plan", "engine/quota", "engine/runs"},
+			"engine/eval":          {"engine/duration", "engine/schema", "engine/quota", "engine/diag"},
 			"engine/format":        {"engine/spec", "engine/eval", "engine/diag"},
 			"engine/editor":        {"engine/duration", "engine/plan", "engine/schema", "engine/spec"},
 			"engine/project":       {"engine/duration", "engine/spec", "engine/quota", "engine/diag"},
