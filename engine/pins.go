@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
@@ -20,18 +19,6 @@ type PluginChangedError struct {
 
 func (e *PluginChangedError) Error() string { return e.Message }
 
-// actionsOf collects the actions of a workflow and of those that it calls.
-func actionsOf(workflow *plan.Workflow) map[string]*plan.Action {
-	actions := map[string]*plan.Action{}
-	workspace.EachWorkflow(workflow, func(w *plan.Workflow) { maps.Copy(actions, w.Actions) })
-	return actions
-}
-
-// pinsOf returns the plugins that a workflow and its sub-workflows use.
-func pinsOf(workflow *plan.Workflow) []plan.PluginPin {
-	return plan.PinsOf(actionsOf(workflow), runs.CorePlugin)
-}
-
 // checkPlugins looks for the plugins that a run goes by. A plugin with a file of its own is
 // the revision that the run was accepted with, whatever is in force by now; one of which
 // nothing is left is refused. A bundled plugin is the one there is now: where its used
@@ -42,7 +29,7 @@ func (e *Engine) checkPlugins(row *runs.Run) error {
 	if err != nil {
 		return err
 	}
-	pinned := actionsOf(workflow)
+	pinned := workspace.ActionsOf(workflow)
 	current := map[string]*plan.Action{}
 	for name, action := range pinned {
 		if action.Plugin == runs.CorePlugin {
@@ -88,7 +75,7 @@ func (e *Engine) checkPlugins(row *runs.Run) error {
 // each whose used actions are what they were. Another one stays the revision of the plan,
 // as long as something is left of it. Nobody else has the plan.
 func (e *Engine) takePluginsInForce(id string, workflow *plan.Workflow) error {
-	stored := actionsOf(workflow)
+	stored := workspace.ActionsOf(workflow)
 	fit := map[string]bool{}
 	for _, pin := range plan.PinsOf(stored, runs.CorePlugin) {
 		current := map[string]*plan.Action{}
@@ -126,9 +113,9 @@ func (e *Engine) takePluginsInForce(id string, workflow *plan.Workflow) error {
 
 // noteAttached says in a run's log which of its plugins are processes that a person
 // attached: what ran is not known otherwise.
-func (e *Engine) noteAttached(id string, workflow *plan.Workflow) error {
+func (e *Engine) noteAttached(id string, pins []plan.PluginPin) error {
 	var notes []runs.Log
-	for _, pin := range pinsOf(workflow) {
+	for _, pin := range pins {
 		if pin.Digest == plan.Attached {
 			notes = append(notes, runs.Log{At: e.config.Now().UTC(), Level: "warn", Message: fmt.Sprintf(
 				"plugin %s (version %s, by its own word) is attached: the process at %s, which nobody verified", pin.Plugin, orUnknown(pin.Version), e.project.Config().Attach[pin.Plugin])})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // dropEvery is how often a server looks for revisions of plugins that nobody needs.
@@ -111,7 +112,7 @@ func note(used map[usedPlugin]bool, list []usedPlugin) {
 // pluginsOf are the revisions that a workflow and its sub-workflows call.
 func pluginsOf(workflow *plan.Workflow) []usedPlugin {
 	var list []usedPlugin
-	for _, pin := range pinsOf(workflow) {
+	for _, pin := range workspace.PinsOf(workflow) {
 		list = append(list, usedPlugin{pin.Plugin, pin.Digest})
 	}
 	return list

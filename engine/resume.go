@@ -96,7 +96,7 @@ func (e *Engine) replan(ctx context.Context, row *runs.Run, request ResumeReques
 	if newest := row.LatestPlan; stored.Hash == newest || newest == "" && stored.Hash == row.PlanHash {
 		return nil // it is the plan that the run goes by
 	}
-	replan := &journal.Replan{PlanHash: stored.Hash, Plan: stored.Encoded, Plugins: pinsOf(workflow.Workflow)}
+	replan := &journal.Replan{PlanHash: stored.Hash, Plan: stored.Encoded, Plugins: workflow.Pins()}
 	if replan.Inputs, err = latestInputs(workflow.Workflow, inputs); err != nil {
 		return &fault.ConflictError{Message: fmt.Sprintf("run %s can't go on by %s: %v", row.ID, now.File, err), Hint: diag.Say("start a new run of it")}
 	}

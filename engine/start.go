@@ -51,7 +51,7 @@ func (e *Engine) begin(ctx context.Context, checked *workspace.Checked, inputs j
 	}
 	existing = id != request.Row.ID
 	if !existing {
-		if err := e.noteAttached(id, checked.Workflow); err != nil {
+		if err := e.noteAttached(id, checked.Pins()); err != nil {
 			return "", false, err
 		}
 	}
@@ -135,7 +135,7 @@ func (e *Engine) newRun(checked *workspace.Checked, inputs json.RawMessage, opti
 		Row: row, Workflow: workflow, PlanBytes: stored.Encoded, RequestID: options.RequestID, By: options.By,
 		Start: journal.Start{
 			RunID: id, Inputs: inputs, Trigger: name, ScheduledAt: scheduledAt,
-			Interpreter: interp.Version, PlanHash: stored.Hash, RerunOf: options.rerunOf, Plugins: pinsOf(workflow),
+			Interpreter: interp.Version, PlanHash: stored.Hash, RerunOf: options.rerunOf, Plugins: checked.Pins(),
 			EditedInputs: options.edited, From: options.from, Taken: options.taken,
 			RequestDigest: options.Digest,
 			TriggerKind:   options.Kind, TriggerAt: options.At.UTC(), TriggerItem: options.Item, TriggerOutputs: options.Outputs,

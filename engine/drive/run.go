@@ -41,6 +41,7 @@ import (
 type Run struct {
 	Machine *interp.Machine
 	Seq     uint64 // of the last record
+	Quiet   bool   // nobody looks at Turn.Changes: there are none
 
 	open    map[string]*Operation
 	dropped map[string]bool // paths of what was canceled before it began
@@ -77,7 +78,7 @@ func (r *Run) Draft(ev journal.Event) (*journal.Draft, error) { return journal.N
 
 // ApplyDraft is Apply of the event that was encoded last.
 func (r *Run) ApplyDraft(draft *journal.Draft) (*Turn, error) {
-	commands, err := r.Machine.Apply(draft.Event)
+	commands, err := r.Machine.Apply(draft.Event())
 	if err != nil {
 		return nil, err
 	}
@@ -89,10 +90,19 @@ func (r *Run) ApplyDraft(draft *journal.Draft) (*Turn, error) {
 	return &Turn{
 		Record:   record,
 		Bytes:    size,
-		Changes:  r.Machine.Changes(),
+		Changes:  r.changes(),
 		Commands: commands,
 		careful:  r.careful > 0,
 	}, nil
+}
+
+// changes are the steps that views must show again.
+func (r *Run) changes() []runs.Step {
+	if r.Quiet {
+		r.Machine.DropChanges()
+		return nil
+	}
+	return r.Machine.Changes()
 }
 
 // largeOutput is from which size on an output of a run is counted without a copy of it.
@@ -144,7 +154,7 @@ func (r *Run) Rebuild(machine *interp.Machine, each func(replay func(*journal.Re
 	if err := each(r.replay); err != nil {
 		return err
 	}
-	machine.Changes() // watchers get a snapshot first
+	machine.DropChanges() // watchers get a snapshot first
 	return nil
 }
 

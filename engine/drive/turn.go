@@ -31,6 +31,15 @@ type Turn struct {
 // as the intent of a call with an effect and the id of a sub-workflow's run must be.
 // Logs and the finish are part of the record itself, and need nothing more.
 func (t *Turn) Split() (now, intents []journal.Command) {
+	if len(t.Commands) == 1 && t.sentAgain == 0 { // as nearly all turns are
+		switch command := t.Commands[0]; {
+		case command.Kind == journal.CommandLog, command.Kind == journal.CommandFinish:
+			return nil, nil
+		case t.waits(command):
+			return nil, t.Commands
+		}
+		return t.Commands, nil
+	}
 	for i, command := range t.Commands {
 		switch {
 		case command.Kind == journal.CommandLog, command.Kind == journal.CommandFinish:

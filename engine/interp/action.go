@@ -70,11 +70,7 @@ func (s *step) prepare() (*action, *runs.Error) {
 	if failure != nil {
 		return nil, failure
 	}
-	input, failure := m.input(s)
-	if failure != nil {
-		return nil, failure
-	}
-	encoded, failure := encodeResult(input)
+	input, encoded, failure := m.encodedInput(s)
 	if failure != nil {
 		return nil, failure
 	}
@@ -240,11 +236,7 @@ func (s *step) read(output json.RawMessage) (any, error) {
 	if err != nil || value == nil && string(bytes.TrimSpace(output)) == "null" {
 		return nil, err
 	}
-	decode := t.DecodeAnswer
-	if !m.since(3) {
-		decode = t.Decode
-	}
-	return m.newOutput(output, value, func(raw json.RawMessage) (any, error) { return decode(raw) }), nil
+	return m.keepOutput(&outputText{m: m, raw: output, t: t}, value), nil
 }
 
 // accept checks an answer by its schema, as decode, and returns the type that it keeps

@@ -26,6 +26,7 @@ const mostRead = 128 << 20
 type outputText struct {
 	m       *Machine
 	raw     json.RawMessage
+	t       *schema.Type // that it is read by; nil = by decode
 	decode  func(json.RawMessage) (any, error)
 	value   any
 	weight  int64          // of the decoded value; 0 = not known yet
@@ -43,9 +44,13 @@ type decoded struct {
 
 // newOutput keeps a text that decode is known to take. Its value may be given.
 func (m *Machine) newOutput(raw json.RawMessage, value any, decode func(json.RawMessage) (any, error)) *outputText {
-	a := &outputText{m: m, raw: raw, decode: decode}
+	return m.keepOutput(&outputText{m: m, raw: raw, decode: decode}, value)
+}
+
+// keepOutput is newOutput of a text that is ready.
+func (m *Machine) keepOutput(a *outputText, value any) *outputText {
 	a.lazy = eval.NewLazy(a.read)
-	m.decoded.texts += int64(len(raw))
+	m.decoded.texts += int64(len(a.raw))
 	if value != nil {
 		a.keep(value)
 		m.decoded.shrink(nil)
@@ -67,11 +72,22 @@ func (a *outputText) read() (any, error) {
 		}
 	}
 	kept.shrink(a)
-	value, err := a.decode(a.raw)
+	value, err := a.decoded()
 	if err == nil {
 		a.keep(value)
 	}
 	return value, err
+}
+
+// decoded reads the text.
+func (a *outputText) decoded() (any, error) {
+	switch {
+	case a.t == nil:
+		return a.decode(a.raw)
+	case a.m.since(3):
+		return a.t.DecodeAnswer(a.raw)
+	}
+	return a.t.Decode(a.raw)
 }
 
 func (a *outputText) weigh() {

@@ -72,11 +72,22 @@ func (s *step) value() map[string]any {
 		failure = errorValue(s.err)
 	}
 	return map[string]any{
-		"status":   string(s.status),
+		"status":   statusValue(s.status),
 		"outputs":  s.outputsValue(),
 		"error":    failure,
 		"attempts": s.attempts,
 	}
+}
+
+// statusValue is a status as expressions see it. Those of nearly all steps take no memory.
+func statusValue(status runs.StepStatus) any {
+	switch status {
+	case runs.StepSucceeded:
+		return string(runs.StepSucceeded)
+	case runs.StepSkipped:
+		return string(runs.StepSkipped)
+	}
+	return string(status)
 }
 
 // errorValue is an error as expressions see it.

@@ -225,12 +225,11 @@ func (m *Machine) goOn() {
 // handlers have come to an end.
 func (m *Machine) settle() {
 	for {
-		for len(m.dirty) > 0 {
-			next := m.dirty[0]
-			m.dirty = m.dirty[1:]
-			next.advance()
+		for i := 0; i < len(m.dirty); i++ { // it grows meanwhile
+			m.dirty[i].advance()
 		}
-		m.dirty = nil
+		clear(m.dirty)
+		m.dirty = m.dirty[:0]
 		if !m.proceed() {
 			return
 		}

@@ -3,6 +3,7 @@ package interp
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -42,6 +43,8 @@ type stepCode struct {
 	output     *schema.Type // of one answer of the action
 	page       *pageCode    // of a step with paginate
 	loop       *loopCode
+
+	constant *atomic.Pointer[constantInput] // of an action whose input is written out; nil = it is not
 }
 
 // actionCode is an action with its types.
@@ -216,6 +219,9 @@ func (c *compiler) action(code *stepCode) error {
 		return err
 	}
 	code.action = action
+	if isConstant(&step.With) {
+		code.constant = new(atomic.Pointer[constantInput])
+	}
 	if code.output, err = schema.FromJSONOr(step.OutputSchema, action.output); err != nil {
 		return fmt.Errorf("read the narrowed output schema: %w", err)
 	}

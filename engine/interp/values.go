@@ -21,7 +21,10 @@ const (
 	reasonLimit      = "limit"
 )
 
-var anyType = &schema.Type{}
+var (
+	anyType  = &schema.Type{}
+	textType = schema.Of(schema.String)
+)
 
 // evaluate runs an expression. An error is a failure of the step, with the
 // expression's place.
@@ -128,6 +131,11 @@ func (m *Machine) resolve(v plan.Value, t *schema.Type, env map[string]any) (any
 }
 
 func literal(text json.RawMessage, t *schema.Type) (any, *runs.Error) {
+	if t == textType {
+		if s, ok := plan.TextOf(text); ok {
+			return s, nil
+		}
+	}
 	value, err := t.Decode(text)
 	if err != nil {
 		// The place is not known here; taking the whole value tells its pointer.
@@ -262,7 +270,7 @@ func (m *Machine) connection(s *step) (string, *runs.Error) {
 	if value == nil {
 		return "", nil
 	}
-	resolved, failure := m.resolve(*value, schema.Of(schema.String), s.list.env)
+	resolved, failure := m.resolve(*value, textType, s.list.env)
 	if failure != nil {
 		return "", failure
 	}

@@ -29,6 +29,14 @@ func (m *Machine) Changes() []runs.Step {
 	return views
 }
 
+// DropChanges is Changes for who does not look at them.
+func (m *Machine) DropChanges() {
+	for _, s := range m.changed {
+		s.changed = false
+	}
+	m.changed = m.changed[:0]
+}
+
 // Steps returns every step in file order, the steps of a loop's items that have
 // begun in input order behind the loop, handlers last.
 func (m *Machine) Steps() []runs.Step { return m.views(true) }
@@ -125,5 +133,6 @@ func timeOrNil(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
-	return &t
+	at := t // so that a zero time takes no memory
+	return &at
 }

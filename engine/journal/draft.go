@@ -11,11 +11,9 @@ import (
 // Draft is a record in the making: an event that was encoded, and is to be applied as the
 // journal will give it back. The commands that follow from it make it a record.
 type Draft struct {
-	Event Event // as it is decoded from what is stored; nobody changes it
-
-	seq   uint64
-	b     []byte // the stored form, up to the event's end
-	event int    // where the event begins in it
+	record Record // but for its commands; in the memory of the draft
+	b      []byte // the stored form, up to the event's end
+	event  int    // where the event begins in it
 }
 
 // headRoom is about what a record takes beside a small event and its commands.
@@ -25,7 +23,7 @@ const headRoom = 1 << 10
 // changed.
 func NewDraft(seq uint64, ev Event) (*Draft, error) {
 	normal, isNormal := ev.normalized()
-	d := &Draft{Event: normal, seq: seq, b: make([]byte, 0, headRoom+outputSize(&normal))}
+	d := &Draft{record: Record{Seq: seq, Event: normal}, b: make([]byte, 0, headRoom+outputSize(&normal))}
 	d.b = append(d.b, codecVersion)
 	d.b = append(d.b, `{"seq":`...)
 	d.b = strconv.AppendUint(d.b, seq, 10)
@@ -38,8 +36,8 @@ func NewDraft(seq uint64, ev Event) (*Draft, error) {
 	}
 	d.b = w.b
 	if !isNormal {
-		d.Event = Event{}
-		if err := json.Unmarshal(d.b[d.event:], &d.Event); err != nil {
+		d.record.Event = Event{}
+		if err := json.Unmarshal(d.b[d.event:], &d.record.Event); err != nil {
 			return nil, fmt.Errorf("decode event: %w", err)
 		}
 	}
@@ -53,6 +51,9 @@ func outputSize(ev *Event) int {
 	return len(ev.Completed.Output)
 }
 
+// Event is the event as it is decoded from what is stored. Its parts must not be changed.
+func (d *Draft) Event() Event { return d.record.Event }
+
 // EventBytes is how long the encoded event is.
 func (d *Draft) EventBytes() int { return len(d.b) - d.event }
 
@@ -60,7 +61,8 @@ func (d *Draft) EventBytes() int { return len(d.b) - d.event }
 // long both are, encoded. The record knows its stored form: neither it nor its parts may be changed.
 // The draft must not be used any more.
 func (d *Draft) Record(commands []Command) (record *Record, size int, err error) {
-	record = &Record{Seq: d.seq, Event: d.Event, Commands: commands}
+	record = &d.record
+	record.Commands = commands
 	size = d.EventBytes()
 	w := writer{b: d.b}
 	if len(commands) > 0 {
@@ -79,7 +81,7 @@ func (d *Draft) Record(commands []Command) (record *Record, size int, err error)
 // Unencoded returns the record without its stored form, for one whose commands are too
 // large to be encoded more often than they must.
 func (d *Draft) Unencoded(commands []Command) *Record {
-	return &Record{Seq: d.seq, Event: d.Event, Commands: commands}
+	return &Record{Seq: d.record.Seq, Event: d.record.Event, Commands: commands}
 }
 
 // normalized returns the event with those of its values that are often not yet as they

@@ -107,8 +107,8 @@ func checkDraft(t *rapid.T, ev journal.Event, follow []journal.Command) {
 	if err != nil {
 		return
 	}
-	if !reflect.DeepEqual(draft.Event, back.Event) {
-		t.Errorf("applied is another event than the one that comes back (-back +applied):\n%s", cmp.Diff(back.Event, draft.Event))
+	if !reflect.DeepEqual(draft.Event(), back.Event) {
+		t.Errorf("applied is another event than the one that comes back (-back +applied):\n%s", cmp.Diff(back.Event, draft.Event()))
 	}
 	got, err := journal.Encode(record)
 	// json.Marshal escapes what is no UTF-8 where it is first put in, and not after that.
@@ -142,8 +142,8 @@ func TestAnEventOfAStepIsEncodedOnce(t *testing.T) {
 		if _, err := journal.Encode(record); err != nil {
 			t.Fatal(err)
 		}
-	}); allocs > 4 {
-		t.Errorf("a record is made in %v allocations, at most 4 are due", allocs)
+	}); allocs > 2 {
+		t.Errorf("a record is made in %v allocations, at most 2 are due", allocs)
 	}
 }
 

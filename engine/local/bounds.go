@@ -146,6 +146,7 @@ func (r *run) take(event journal.Event, answered *drive.Operation) {
 		r.overflow(event, answered, "")
 		return
 	}
+	r.Quiet = r.unwatched()
 	turn, err := r.ApplyDraft(draft)
 	if err != nil {
 		r.fail(fmt.Errorf("run %s: apply %s %s: %w", r.row.ID, event.Kind, event.Path, err))

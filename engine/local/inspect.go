@@ -151,10 +151,11 @@ func (r *run) withWaits(steps []runs.Step) []runs.Step {
 // withWait shows a wait for the limiter or the gate in the step that it holds up.
 func (r *run) withWait(step runs.Step) runs.Step {
 	step = r.withChild(step)
-	wait, ok := r.waits[step.Path]
+	waits, ok := r.waits[step.Path]
 	if !ok || step.Status != runs.StepRunning {
 		return step
 	}
+	wait := waits // so that a step that does not wait takes no memory
 	step.Status, step.Wait = runs.StepWaiting, wait.reason
 	step.Until, step.WaitSince = &wait.until, &wait.since
 	return step

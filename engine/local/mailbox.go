@@ -31,6 +31,7 @@ type message struct {
 type mailbox struct {
 	mu     sync.Mutex
 	queue  []message
+	taken  []message // what the reader has
 	closed bool
 	ready  chan struct{} // holds one token while the queue is not empty
 }
@@ -62,12 +63,19 @@ func (m *mailbox) close() []message {
 	return left
 }
 
-// take waits for messages and returns all of them.
+// take waits for messages and returns all of them. They are good until the next take:
+// their room is used again.
 func (m *mailbox) take() []message {
 	<-m.ready
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	queue := m.queue
-	m.queue = nil
-	return queue
+	clear(m.taken)
+	if cap(m.taken) > maxSpareMessages {
+		m.taken = nil
+	}
+	m.queue, m.taken = m.taken[:0], m.queue
+	return m.taken
 }
+
+// maxSpareMessages bounds the room that a queue keeps.
+const maxSpareMessages = 64

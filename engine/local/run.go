@@ -229,12 +229,17 @@ func (r *run) queue(applied *batch, at time.Time) {
 // applyEvent folds an event into the Machine: the event as the journal will
 // give it back, so that a live run and a replay see equal values.
 func (r *run) applyEvent(event journal.Event) (*batch, error) {
+	r.Quiet = r.unwatched()
 	turn, err := r.Apply(event)
 	if err != nil {
 		return nil, err
 	}
 	return r.batch(turn), nil
 }
+
+// unwatched reports whether nobody is told of steps. Who begins to watch does so when all
+// is durable and told, and is given a snapshot first.
+func (r *run) unwatched() bool { return !r.driver.options.Observer.WantsSteps() && !r.feed.watched() }
 
 // batch counts a record, and is what is done about it.
 func (r *run) batch(turn *drive.Turn) *batch {

@@ -31,6 +31,9 @@ func (o *Observer) RunStored(run *Run) {
 	}
 }
 
+// WantsSteps reports whether it hears of steps.
+func (o *Observer) WantsSteps() bool { return o != nil && o.Step != nil }
+
 // StepStored tells of a step of a run.
 func (o *Observer) StepStored(run *Run, step *Step) {
 	if o != nil && o.Step != nil {

@@ -23,7 +23,6 @@ type coercion struct {
 	clear bool // what is marked secret may stand in clear
 	trim  bool // names that the schema excludes are left out
 	path  path
-	room  [8]string // of path, while it is short
 
 	// inSecret counts the objects around that are secret as a whole: their
 	// leaves are references or clear values.
@@ -50,9 +49,6 @@ func (c *coercion) goOn(err error, depth int) bool {
 }
 
 func (c *coercion) value(t *Type, v any) (any, bool, error) {
-	if c.path == nil {
-		c.path = c.room[:0]
-	}
 	if len(c.path) > maxDepth {
 		return nil, false, &Mismatch{Message: "value is nested too deeply"}
 	}

@@ -43,9 +43,15 @@ type path []string
 
 func (p path) pointer() string { return diag.Pointer(p...) }
 
-func (p *path) push(part string) { *p = append(*p, part) }
-func (p *path) pushIndex(i int)  { *p = append(*p, strconv.Itoa(i)) }
-func (p *path) pop()             { *p = (*p)[:len(*p)-1] }
+func (p *path) push(part string) {
+	if *p == nil {
+		*p = make(path, 0, 4) // most values are no deeper
+	}
+	*p = append(*p, part)
+}
+
+func (p *path) pushIndex(i int) { p.push(strconv.Itoa(i)) }
+func (p *path) pop()            { *p = (*p)[:len(*p)-1] }
 
 func mismatchf(p path, format string, args ...any) *Mismatch {
 	return &Mismatch{Pointer: p.pointer(), Message: fmt.Sprintf(format, args...)}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
 	"github.com/flowrun/flowrun/engine/check"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // maxCheckedPlans bounds the checked workflows that a project keeps.
@@ -20,6 +22,7 @@ const maxCheckedPlans = 16
 type Checked struct {
 	Workflow *plan.Workflow
 	Stored   func() (storedPlan, error)
+	Pins     func() []plan.PluginPin // of the plugins that the workflow and its sub-workflows use
 }
 
 // storedPlan is an encoded plan and its hash.
@@ -30,7 +33,23 @@ type storedPlan struct {
 
 // NewChecked returns a checked workflow that is encoded once, at its first run.
 func NewChecked(workflow *plan.Workflow) *Checked {
-	return &Checked{Workflow: workflow, Stored: sync.OnceValues(func() (storedPlan, error) { return encodePlan(workflow) })}
+	return &Checked{
+		Workflow: workflow,
+		Stored:   sync.OnceValues(func() (storedPlan, error) { return encodePlan(workflow) }),
+		Pins:     sync.OnceValue(func() []plan.PluginPin { return PinsOf(workflow) }),
+	}
+}
+
+// ActionsOf collects the actions of a workflow and of those that it calls.
+func ActionsOf(workflow *plan.Workflow) map[string]*plan.Action {
+	actions := map[string]*plan.Action{}
+	EachWorkflow(workflow, func(w *plan.Workflow) { maps.Copy(actions, w.Actions) })
+	return actions
+}
+
+// PinsOf returns the plugins that a workflow and its sub-workflows use.
+func PinsOf(workflow *plan.Workflow) []plan.PluginPin {
+	return plan.PinsOf(ActionsOf(workflow), runs.CorePlugin)
 }
 
 func encodePlan(workflow *plan.Workflow) (storedPlan, error) {
@@ -162,5 +181,9 @@ func (c *checkedPlans) keep(key planKey, p *Checked) {
 // NewTransient is a checked plan that is encoded anew for each run: those of all
 // files together would fill the memory.
 func NewTransient(workflow *plan.Workflow) *Checked {
-	return &Checked{Workflow: workflow, Stored: func() (storedPlan, error) { return encodePlan(workflow) }}
+	return &Checked{
+		Workflow: workflow,
+		Stored:   func() (storedPlan, error) { return encodePlan(workflow) },
+		Pins:     func() []plan.PluginPin { return PinsOf(workflow) },
+	}
 }

@@ -102,9 +102,12 @@ func literalField(v plan.Value, name string) (text string, ok bool) {
 func (p *Workspace) missingNotifySecrets(ctx context.Context, workflow *plan.Workflow, problems *diag.List) {
 	seen := map[string]bool{}
 	eachStep(workflow, func(w *plan.Workflow, _ string, step *plan.Step) bool {
+		if step.Uses != runs.CoreNotify {
+			return true
+		}
 		name, written := literalField(step.With, "to")
 		target, ok := p.file.NotifyTarget(name)
-		if step.Uses != runs.CoreNotify || !written || !ok || !p.Tells(name) || seen[w.Name+" "+name] {
+		if !written || !ok || !p.Tells(name) || seen[w.Name+" "+name] {
 			return true
 		}
 		seen[w.Name+" "+name] = true

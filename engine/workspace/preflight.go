@@ -72,8 +72,7 @@ func literalText(v *plan.Value) (text string, ok bool) {
 	if v == nil || v.Kind != plan.ValueLiteral {
 		return "", false
 	}
-	err := json.Unmarshal(v.Literal, &text)
-	return text, err == nil
+	return plan.TextOf(v.Literal)
 }
 
 // LiteralText is a text that is written out, "" where it is not.
