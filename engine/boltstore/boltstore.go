@@ -85,6 +85,7 @@ type Store struct {
 	unclosed  bool   // the file does not say that it was closed
 	migrated  migration
 	ends      bucketEnds // the committer's
+	open      openRows   // the committer's
 	marks     marks
 	rollback  *store.Rollback
 	queue     queue
@@ -147,7 +148,7 @@ func openOffline(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: path, db: f.db, file: f.file, options: o, pageSize: f.db.PageSize(), census: f.state.found, ends: newBucketEnds()}
+	s := &Store{path: path, db: f.db, file: f.file, options: o, pageSize: f.db.PageSize(), census: f.state.found, ends: newBucketEnds(), open: openRows{}}
 	s.watch(f.state)
 	s.unclosed = !f.state.closed
 	s.large.folder, s.large.uploads = path+largeSuffix, map[string]*openUpload{}

@@ -83,7 +83,9 @@ func (w *writer) putCounts() error {
 }
 
 func (w *writer) putCount(key []byte, changes []countDelta) error {
-	stored, err := getSealed(w.Bucket(bucketCounts), bucketCounts, key)
+	b, at := w.Bucket(bucketCounts), newLocation(string(bucketCounts), bucketCounts)
+	old := b.Get(key)
+	stored, err := unsealOld(bucketCounts, key, old)
 	if err != nil {
 		return err
 	}
@@ -105,7 +107,7 @@ func (w *writer) putCount(key []byte, changes []countDelta) error {
 	if len(counts) == 0 {
 		return w.remove(bucketCounts, key)
 	}
-	return w.put(bucketCounts, key, encodeCounts(counts))
+	return w.replace(b, &at, key, old, encodeCounts(counts))
 }
 
 // encodeCounts writes for each status: length of the name, name, count.

@@ -74,8 +74,10 @@ func (p *deletePending) queue(s *Store, first bool) {
 	answered := make(chan error, 1)
 	p.answered = answered
 	err := s.queue.put(&op{size: deleteSize, done: func(err error) { answered <- err }, apply: func(w *writer) (bool, error) {
+		var row *runs.Run
 		if first {
-			if err := mayDelete(w.Tx, p.run); err != nil {
+			var err error
+			if row, err = mayDelete(w.Tx, p.run); err != nil {
 				return false, err
 			}
 		}
@@ -85,7 +87,7 @@ func (p *deletePending) queue(s *Store, first bool) {
 					return err
 				}
 			}
-			p.more, err = deletePart(w, p.run)
+			p.more, err = deletePart(w, p.run, row)
 			return err
 		})
 	}})
@@ -103,24 +105,21 @@ func (p *deletePending) wait() {
 	}
 }
 
-func mayDelete(tx *bolt.Tx, run []byte) error {
+// mayDelete returns the row of a run that can be removed.
+func mayDelete(tx *bolt.Tx, run []byte) (*runs.Run, error) {
 	row, err := getRow(tx, run)
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case row == nil:
-		return store.ErrRunNotFound
+		return nil, store.ErrRunNotFound
 	}
-	return store.MayDelete(row)
+	return row, store.MayDelete(row)
 }
 
-// deletePart removes a bounded part of a run, its row first; more says that
-// something is left. The row in bucket deletions stands for what is left.
-func deletePart(w *writer, run []byte) (more bool, err error) {
-	row, err := getRow(w.Tx, run)
-	if err != nil {
-		return false, err
-	}
+// deletePart removes a bounded part of a run, its row first, nil where it is gone; more
+// says that something is left. The row in bucket deletions stands for what is left.
+func deletePart(w *writer, run []byte, row *runs.Run) (more bool, err error) {
 	if row != nil {
 		if err := deleteRow(w, run, row); err != nil {
 			return false, err
@@ -176,6 +175,7 @@ func deleteRow(w *writer, run []byte, row *runs.Run) error {
 	if err := dropPlan(w, row.PlanHash, run); err != nil {
 		return err
 	}
+	w.open.forget(run)
 	return w.remove(bucketRuns, run)
 }
 
@@ -282,7 +282,11 @@ func (s *Store) finishDeletions() error {
 			return err
 		}
 		err = s.update(func(w *writer) error {
-			if _, err := deletePart(w, run); err != nil {
+			row, err := getRow(w.Tx, run)
+			if err != nil {
+				return err
+			}
+			if _, err := deletePart(w, run, row); err != nil {
 				return err
 			}
 			return w.finish(censusRunning)

@@ -58,7 +58,7 @@ func (s *Store) putLogs(w *writer, run []byte, lines []logLine) error {
 		}
 		size.bytes += uint64(len(line.encoded))
 		seq++
-		if err := w.put(bucketLogs, seqKey(run, seq), line.encoded); err != nil {
+		if err := w.putNew(bucketLogs, seqKey(run, seq), line.encoded); err != nil {
 			return err
 		}
 	}

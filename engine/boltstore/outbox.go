@@ -69,11 +69,12 @@ func (c *rowChange) tellOthers(w *writer) error {
 	if kind == "" || !w.tells {
 		return nil
 	}
-	return w.tell(c.key, runs.OutboxEntry{Kind: kind, At: store.NewsAt(w.clock, c.row), Run: *c.row})
+	return w.tell(c.key, runs.OutboxEntry{Kind: kind, At: store.NewsAt(w.clock, c.row)}, c.encoded)
 }
 
-// tell writes an entry. run is the key of the run that it is about, or zeros.
-func (w *writer) tell(run []byte, entry runs.OutboxEntry) error {
+// tell writes an entry. run is the key of the run that it is about, or zeros; row is that
+// run's row as it was encoded, which takes the place of the entry's.
+func (w *writer) tell(run []byte, entry runs.OutboxEntry, row []byte) error {
 	epoch, err := getEpoch(w.Tx)
 	if err != nil {
 		return err
@@ -83,11 +84,11 @@ func (w *writer) tell(run []byte, entry runs.OutboxEntry) error {
 		return err
 	}
 	entry.Seq, entry.Epoch = seq, epoch
-	encoded, err := json.Marshal(entry)
+	encoded, err := encodeEntry(entry, row)
 	if err != nil {
-		return fmt.Errorf("encode outbox entry: %w", err)
+		return err
 	}
-	if err := w.put(bucketOutbox, outboxKey(seq), run, encoded); err != nil {
+	if err := w.putNew(bucketOutbox, outboxKey(seq), append([][]byte{run}, encoded...)...); err != nil {
 		return err
 	}
 	w.told = true
@@ -96,6 +97,18 @@ func (w *writer) tell(run []byte, entry runs.OutboxEntry) error {
 		return w.remove(bucketOutbox, bytes.Clone(first))
 	}
 	return nil
+}
+
+// encodeEntry returns the parts of an entry in JSON.
+func encodeEntry(entry runs.OutboxEntry, row []byte) ([][]byte, error) {
+	encoded, err := json.Marshal(entry)
+	if err != nil {
+		return nil, fmt.Errorf("encode outbox entry: %w", err)
+	}
+	if len(row) == 0 {
+		return [][]byte{encoded}, nil
+	}
+	return [][]byte{encoded[:len(encoded)-1], []byte(`,"run":`), row, []byte("}")}, nil
 }
 
 // forgetTold takes out the entries of a run that is removed by a person's word.

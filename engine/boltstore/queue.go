@@ -1,7 +1,6 @@
 package boltstore
 
 import (
-	"runtime"
 	"sync"
 
 	"github.com/flowrun/flowrun/engine/store"
@@ -36,6 +35,7 @@ type queue struct {
 	changed *sync.Cond
 	ops     []*op
 	bytes   int
+	last    int // ops of the last commit
 	closed  bool
 	failed  error
 }
@@ -86,24 +86,27 @@ func (q *queue) take() []*op {
 		q.ops = nil
 	}
 	q.bytes -= bytes
+	q.last = count
 	q.changed.Broadcast()
 	return group
 }
 
-// gatherLooks is after how many looks that bring nothing a commit begins.
-const gatherLooks = 3
+// gatherCompany is of how many ops a commit was after which a single op is given company.
+const gatherCompany = 8
 
-// gather lets the writers that can run at this moment add what they have: a commit costs
-// about the same for one op and for all of them. It waits for nobody and knows no time:
-// where no goroutine is ready to run, it returns at once.
+// gather lets the writers that can run at this moment add what they have, where several
+// write at a time, until a look brings nothing: a commit costs about the same for one op
+// and for all of them. It knows no time, and where nobody is ready to run it returns at
+// once.
 func (q *queue) gather() {
-	for seen, idle := len(q.ops), 0; idle < gatherLooks && len(q.ops) < maxGroupOps && !q.closed; {
+	if len(q.ops) < 2 && q.last < gatherCompany {
+		return
+	}
+	for seen := 0; seen < len(q.ops) && len(q.ops) < maxGroupOps && !q.closed; {
+		seen = len(q.ops)
 		q.mu.Unlock()
-		runtime.Gosched()
+		yield()
 		q.mu.Lock()
-		if idle++; len(q.ops) != seen {
-			seen, idle = len(q.ops), 0
-		}
 	}
 }
 

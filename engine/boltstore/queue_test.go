@@ -43,32 +43,37 @@ func TestIssue13_08WritersWaitWhileTooMuchIsQueued(t *testing.T) {
 	})
 }
 
-// TestACommitTakesWhatIsAboutToBeQueued: writers that can run while a commit begins are
-// part of it; nobody is waited for who cannot.
+// TestACommitTakesWhatIsAboutToBeQueued: where several write, those that can run while a
+// commit begins are part of it. A single op after a single one is not kept.
 func TestACommitTakesWhatIsAboutToBeQueued(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that they are known to be ready, and not running
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that the writers are known to be ready, and not running
 	var q queue
 	q.init()
 	const writers = 40
-	var all sync.WaitGroup
-	for range writers {
-		all.Go(func() {
+	for _, test := range []struct {
+		waiting, taken int
+	}{
+		{1, 1}, {2, writers + 2}, {1, writers + 1}, {1, writers + 1},
+	} {
+		var all sync.WaitGroup
+		for range writers {
+			all.Go(func() {
+				if err := q.put(&op{size: 1}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		for range test.waiting {
 			if err := q.put(&op{size: 1}); err != nil {
-				t.Error(err)
+				t.Fatal(err)
 			}
-		})
-	}
-	if err := q.put(&op{size: 1}); err != nil {
-		t.Fatal(err)
-	}
-	if group := q.take(); len(group) != writers+1 {
-		t.Errorf("a commit took %d of %d ops", len(group), writers+1)
-	}
-	all.Wait()
-	if err := q.put(&op{size: 1}); err != nil {
-		t.Fatal(err)
-	}
-	if group := q.take(); len(group) != 1 {
-		t.Errorf("a commit of one op took %d", len(group))
+		}
+		taken := len(q.take())
+		if taken != test.taken {
+			t.Errorf("a commit took %d ops of %d that wait and %d that are about to be queued, want %d", taken, test.waiting, writers, test.taken)
+		}
+		for all.Wait(); taken < test.waiting+writers; {
+			taken += len(q.take())
+		}
 	}
 }

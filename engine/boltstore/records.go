@@ -63,11 +63,18 @@ func checkNext(tx *bolt.Tx, run []byte, records []storedRecord) error {
 			return fmt.Errorf("record %d follows record %d", record.seq, first+uint64(i)-1)
 		}
 	}
-	b := tx.Bucket(bucketJournal)
-	if b.Get(seqKey(run, first)) != nil {
-		return fmt.Errorf("record %d is stored already", first)
+	cursor := tx.Bucket(bucketJournal).Cursor()
+	last := seqKey(run, first-1)
+	key, _ := cursor.Seek(last)
+	follows := first == 1
+	if bytes.Equal(key, last) {
+		follows = true
+		key, _ = cursor.Next()
 	}
-	if first != 1 && b.Get(seqKey(run, first-1)) == nil {
+	switch {
+	case bytes.Equal(key, seqKey(run, first)):
+		return fmt.Errorf("record %d is stored already", first)
+	case !follows:
 		return fmt.Errorf("record %d comes without record %d", first, first-1)
 	}
 	return nil
@@ -81,7 +88,7 @@ func putRecords(w *writer, run []byte, records []storedRecord) error {
 			}
 		}
 		length := binary.AppendUvarint(nil, uint64(len(record.cuts)))
-		if err := w.put(bucketJournal, seqKey(run, record.seq), length, record.cuts, record.encoded); err != nil {
+		if err := w.putNew(bucketJournal, seqKey(run, record.seq), length, record.cuts, record.encoded); err != nil {
 			return err
 		}
 	}

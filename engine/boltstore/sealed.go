@@ -66,7 +66,11 @@ func unseal(bucket, key, value []byte) ([]byte, error) {
 
 // getSealed returns nil without an error when the key is absent.
 func getSealed(b *bolt.Bucket, bucket, key []byte) ([]byte, error) {
-	value := b.Get(key)
+	return unsealOld(bucket, key, b.Get(key))
+}
+
+// unsealOld is unseal for a value that may be absent.
+func unsealOld(bucket, key, value []byte) ([]byte, error) {
 	if value == nil {
 		return nil, nil
 	}

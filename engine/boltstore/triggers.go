@@ -94,7 +94,7 @@ func (c *stateChange) put(w *writer) error {
 	if !c.paused {
 		return nil
 	}
-	return w.tell(noRun(), runs.OutboxEntry{Kind: runs.OutboxTriggerPaused, At: c.state.PausedAt, Trigger: c.state})
+	return w.tell(noRun(), runs.OutboxEntry{Kind: runs.OutboxTriggerPaused, At: c.state.PausedAt, Trigger: c.state}, nil)
 }
 
 func getState(tx *bolt.Tx, key []byte) (*runs.TriggerState, error) {

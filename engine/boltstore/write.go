@@ -73,7 +73,7 @@ func (s *Store) CreateRun(ctx context.Context, run *runs.Run, planBytes []byte, 
 		return true, inTx(
 			func() error { return putPlan(w, planKey, storedPlan, planBlobs) },
 			func() error { return putRequest(w, requestID, key) },
-			func() error { return w.put(bucketRefs, planRef(planKey, key), requestKey(requestID)) },
+			func() error { return w.putNew(bucketRefs, planRef(planKey, key), requestKey(requestID)) },
 			func() error { return putRecords(w, key, records) },
 			func() error { return change.put(w) },
 			func() error { return fire.put(w) },
@@ -141,7 +141,8 @@ func (s *Store) appendOp(runID string, records []*journal.Record, run *runs.Run,
 	}
 	return &op{size: size + logSize, apply: func(w *writer) (bool, error) {
 		tx := w.Tx
-		if tx.Bucket(bucketRuns).Get(key) == nil {
+		known := w.open.get(key)
+		if known == nil && tx.Bucket(bucketRuns).Get(key) == nil {
 			return false, store.ErrRunNotFound
 		}
 		writes, err := keepsOf(tx, key, records)
@@ -151,7 +152,7 @@ func (s *Store) appendOp(runID string, records []*journal.Record, run *runs.Run,
 		if err := checkNext(tx, key, encoded); err != nil {
 			return false, err
 		}
-		if err := change.load(tx); err != nil {
+		if err := change.load(tx, known); err != nil {
 			return false, err
 		}
 		return true, inTx(
@@ -233,9 +234,12 @@ func newRowChange(key []byte, row *runs.Run) (*rowChange, error) {
 	return &rowChange{key: key, row: row, encoded: encoded, workflow: workflow}, nil
 }
 
-// load reads the stored row, whose index rows put has to move.
-func (c *rowChange) load(tx *bolt.Tx) (err error) {
-	if c != nil {
+// load reads the stored row, whose index rows put has to move, unless it is known.
+func (c *rowChange) load(tx *bolt.Tx, known *runs.Run) (err error) {
+	if c == nil {
+		return nil
+	}
+	if c.old = known; known == nil {
 		c.old, err = getRow(tx, c.key)
 	}
 	return err
@@ -246,7 +250,7 @@ func (c *rowChange) put(w *writer) error {
 	if c == nil {
 		return nil
 	}
-	if err := w.put(bucketRuns, c.key, c.encoded); err != nil {
+	if err := w.putRow(c.old == nil, bucketRuns, c.key, c.encoded); err != nil {
 		return err
 	}
 	if err := c.indexWorkflow(w); err != nil {
@@ -272,12 +276,13 @@ func (c *rowChange) put(w *writer) error {
 			return err
 		}
 	}
+	w.open.note(c.key, c.row)
 	w.changed(c.row)
 	if c.old != nil && store.IsOpen(c.old) == store.IsOpen(c.row) {
 		return nil
 	}
 	if store.IsOpen(c.row) {
-		return w.put(bucketOpen, c.key)
+		return w.putRow(c.old == nil, bucketOpen, c.key)
 	}
 	return w.remove(bucketOpen, c.key)
 }
@@ -298,7 +303,7 @@ func (c *rowChange) indexWorkflow(w *writer) error {
 	if err := c.indexParent(w); err != nil {
 		return err
 	}
-	return w.put(bucketByWorkflow, join(c.workflow, c.key), childMark(c.row))
+	return w.putRow(c.old == nil, bucketByWorkflow, join(c.workflow, c.key), childMark(c.row))
 }
 
 // indexParent notes a new run of a sub-workflow under its parent's.
@@ -355,10 +360,10 @@ func (c *rowChange) indexStatus(w *writer) error {
 		w.count(workflow, c.key, old, -1)
 	}
 	w.count(c.workflow, c.key, c.row, 1)
-	if err := w.put(bucketByWorkflowStatus, join(join(c.workflow, status), c.key), childMark(c.row)); err != nil {
+	if err := w.putRow(c.old == nil, bucketByWorkflowStatus, join(join(c.workflow, status), c.key), childMark(c.row)); err != nil {
 		return err
 	}
-	return w.put(bucketByStatus, join(status, c.key))
+	return w.putRow(c.old == nil, bucketByStatus, join(status, c.key))
 }
 
 func getRow(tx *bolt.Tx, key []byte) (*runs.Run, error) {

@@ -20,6 +20,7 @@ type writer struct {
 	shows  bool               // rows are wanted
 	counts map[countDelta]int // by how much counts of runs change
 	ends   bucketEnds         // of the store; nil = pages are cut in the middle
+	open   openRows           // of the store
 	mark   *mark              // that the transaction stores; nil = none
 	files  []string           // of large values, that no row names any more when it is durable
 }
@@ -38,11 +39,37 @@ func (w *writer) put(bucket, key []byte, parts ...[]byte) error {
 }
 
 func (w *writer) putIn(b *bolt.Bucket, at *location, key []byte, parts ...[]byte) error {
+	if isCensus(at, key) {
+		return w.insert(b, at, key, parts...)
+	}
+	return w.replace(b, at, key, b.Get(key), parts...)
+}
+
+// replace is putIn for a key whose stored value is known; nil = there is none.
+func (w *writer) replace(b *bolt.Bucket, at *location, key, old []byte, parts ...[]byte) error {
+	if old != nil {
+		w.census.add(at.top, ^uint64(0), -at.recordSum(key, old))
+	}
+	return w.insert(b, at, key, parts...)
+}
+
+// putNew is put for a key of which the transaction knows that it is not there.
+func (w *writer) putNew(bucket, key []byte, parts ...[]byte) error {
+	at := newLocation(string(bucket), bucket)
+	return w.insert(w.Bucket(bucket), &at, key, parts...)
+}
+
+// putRow is put for a row of an index: one of a new run is not there yet.
+func (w *writer) putRow(isNew bool, bucket, key []byte, parts ...[]byte) error {
+	if isNew {
+		return w.putNew(bucket, key, parts...)
+	}
+	return w.put(bucket, key, parts...)
+}
+
+func (w *writer) insert(b *bolt.Bucket, at *location, key []byte, parts ...[]byte) error {
 	stored := seal(at.path, key, parts...)
 	if !isCensus(at, key) {
-		if old := b.Get(key); old != nil {
-			w.census.add(at.top, ^uint64(0), -at.recordSum(key, old))
-		}
 		w.census.add(at.top, 1, at.recordSum(key, stored))
 	}
 	w.ends.put(b, at.top, key)
