@@ -45,6 +45,12 @@ type RerunRequest struct {
 // Update is one message of a run's feed.
 type Update = local.Update
 
+// Updates are several of them, which all who follow a run get together.
+type Updates = local.Updates
+
+// Together are updates that several get together.
+func Together(list ...Update) Updates { return local.Together(list...) }
+
 // UpdateKind names what an Update tells.
 type UpdateKind = local.UpdateKind
 

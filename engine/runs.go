@@ -200,6 +200,13 @@ func (e *Engine) Watch(ctx context.Context, id string, from uint64) (<-chan Upda
 	return updates, e.RunFault(id, err)
 }
 
+// WatchTogether is Watch with several updates at a time: those that came since the last
+// ones, and the same for all who follow the run.
+func (e *Engine) WatchTogether(ctx context.Context, id string, from uint64) (<-chan Updates, error) {
+	updates, err := e.driver.WatchTogether(ctx, id, from)
+	return updates, e.RunFault(id, err)
+}
+
 // Cancel asks a run to end: no new step, calls in flight are canceled, then
 // `finally`. It returns when that is durable. A run that has ended is a
 // *ConflictError.

@@ -1,7 +1,6 @@
 package local
 
 import (
-	"context"
 	"encoding/json"
 	"sync"
 	"time"
@@ -42,18 +41,37 @@ type Update struct {
 	Shared *runs.Shared `json:"-"` // the text of an update that many watchers get; nil = one watcher gets it
 }
 
+// Updates are updates of a run's feed, in their order, which all who follow it get
+// together.
+type Updates struct {
+	List []Update
+	made *made // nil = one watcher gets them
+}
+
+// Together are updates that several get together.
+func Together(list ...Update) Updates { return Updates{List: list, made: new(made)} }
+
+// Made returns what write makes of the updates: once for all who got them, so that write
+// must make the same of them for everybody. Nobody may change it.
+func (u Updates) Made(write func([]Update) any) any {
+	if u.made == nil {
+		return write(u.List)
+	}
+	u.made.once.Do(func() { u.made.value = write(u.List) })
+	return u.made.value
+}
+
+// made is what was made of updates.
+type made struct {
+	once  sync.Once
+	value any
+}
+
 // Text returns the update as write writes it: once for all who got it, so that
 // write must make the same of it for everybody. Nobody may change the text.
 func (u Update) Text(write func(Update) ([]byte, error)) ([]byte, error) {
 	return u.Shared.Text(func() ([]byte, error) { return write(u) })
 }
-
-// feedLimit is how many updates a watcher may lag behind before it is cut off;
-// it can ask again from the last sequence number that it saw.
-const feedLimit = 100_000
-
-// feedBytes is what those updates may hold.
-const feedBytes = 64 << 20
 
 // size is what an update holds, about.
 func (u *Update) size() int {
@@ -65,135 +83,6 @@ func (u *Update) size() int {
 		size += len(u.Log.Message) + len(u.Log.Fields)
 	}
 	return size
-}
-
-// feed sends a run's updates to its watchers. Safe for concurrent use.
-type feed struct {
-	mu       sync.Mutex
-	watchers map[*watcher]struct{}
-	closed   bool
-}
-
-// watcher is one reader with a queue of its own, so that a slow reader holds
-// nobody up.
-type watcher struct {
-	mu     sync.Mutex
-	queue  []Update
-	bytes  int // of queue
-	ready  chan struct{}
-	closed bool
-
-	noRecords bool // it wants none of the stored records
-}
-
-func newFeed() *feed { return &feed{watchers: map[*watcher]struct{}{}} }
-
-func (f *feed) send(update Update) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.watchers) > 1 {
-		update.Shared = new(runs.Shared)
-	}
-	for w := range f.watchers {
-		if update.Kind == UpdateRecord && w.noRecords {
-			continue
-		}
-		if !w.put(update) {
-			delete(f.watchers, w)
-		}
-	}
-}
-
-func (f *feed) add(w *watcher) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed {
-		w.close()
-		return
-	}
-	f.watchers[w] = struct{}{}
-}
-
-func (f *feed) remove(w *watcher) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.watchers, w)
-}
-
-func (f *feed) close() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.closed = true
-	for w := range f.watchers {
-		w.close()
-	}
-	f.watchers = map[*watcher]struct{}{}
-}
-
-func newWatcher() *watcher { return &watcher{ready: make(chan struct{}, 1)} }
-
-// put reports whether the watcher still follows.
-func (w *watcher) put(update Update) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		return false
-	}
-	w.queue, w.bytes = append(w.queue, update), w.bytes+update.size()
-	if len(w.queue) > feedLimit || w.bytes > feedBytes {
-		w.closed = true
-	}
-	w.wake()
-	return !w.closed
-}
-
-// shares says that what waits holds nothing that the run doesn't hold anyway.
-func (w *watcher) shares() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.bytes = 0
-}
-
-func (w *watcher) close() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.closed = true
-	w.wake()
-}
-
-func (w *watcher) wake() {
-	select {
-	case w.ready <- struct{}{}:
-	default:
-	}
-}
-
-// pump copies the queue to out until an UpdateEnd, the end of the feed, or ctx.
-func (w *watcher) pump(ctx context.Context, out chan<- Update) {
-	for {
-		select {
-		case <-w.ready:
-		case <-ctx.Done():
-			return
-		}
-		w.mu.Lock()
-		queue, closed := w.queue, w.closed
-		w.queue, w.bytes = nil, 0
-		w.mu.Unlock()
-		for _, update := range queue {
-			select {
-			case out <- update:
-			case <-ctx.Done():
-				return
-			}
-			if update.Kind == UpdateEnd {
-				return
-			}
-		}
-		if closed {
-			return
-		}
-	}
 }
 
 // publish tells the watchers of a durable batch.

@@ -1,10 +1,18 @@
 package local
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/flowrun/flowrun/engine/runs"
 )
+
+// follower returns a watcher of a feed.
+func follower(f *feed) *watcher {
+	w := newWatcher()
+	f.add(w)
+	return w
+}
 
 // TestIssue12_24WatchersShareTheTextOfAnUpdate: with one watcher alone there is
 // nothing to share.
@@ -12,15 +20,17 @@ func TestIssue12_24WatchersShareTheTextOfAnUpdate(t *testing.T) {
 	for _, watchers := range []int{1, 3} {
 		f, all := newFeed(), []*watcher{}
 		for range watchers {
-			w := newWatcher()
-			f.add(w)
-			all = append(all, w)
+			all = append(all, follower(f))
 		}
 		f.send(Update{Kind: UpdateWait, Path: "a"})
 		f.send(Update{Kind: UpdateWait, Path: "b"})
 		written := 0
 		for _, w := range all {
-			for i, update := range w.queue {
+			updates, open := w.take(t.Context())
+			if len(updates.List) != 2 || !open {
+				t.Fatalf("%d updates, goes on: %v", len(updates.List), open)
+			}
+			for i, update := range updates.List {
 				text, err := update.Text(func(u Update) ([]byte, error) {
 					written++
 					return []byte(u.Path), nil
@@ -36,23 +46,88 @@ func TestIssue12_24WatchersShareTheTextOfAnUpdate(t *testing.T) {
 	}
 }
 
+// TestIssue17_WhatIsMadeOfABlockIsMadeOnce for all who follow, whenever they read and
+// however many blocks there are by then; each gets all updates in their order.
+func TestIssue17_WhatIsMadeOfABlockIsMadeOnce(t *testing.T) {
+	const watchers, updates = 50, 3000
+	f, all := newFeed(), []*watcher{}
+	for range watchers {
+		all = append(all, follower(f))
+	}
+	made := 0
+	write := func(list []Update) any {
+		made += len(list)
+		text := ""
+		for _, u := range list {
+			text += u.Path + " "
+		}
+		return text
+	}
+	got, blocks := make([]string, watchers), 0
+	read := func(i int) {
+		for {
+			u, _, wait := all[i].look()
+			if wait != nil {
+				return
+			}
+			text, _ := u.Made(write).(string)
+			got[i], blocks = got[i]+text, blocks+1
+		}
+	}
+	want := ""
+	for n := range updates {
+		path := fmt.Sprint(n)
+		want += path + " "
+		kind := UpdateStep
+		if n%100 == 99 || n == updates-1 {
+			kind = UpdateRun
+		}
+		f.send(Update{Kind: kind, Path: path})
+		read(n % (watchers - 1)) // the last one reads nothing until the end
+	}
+	for i := range all {
+		read(i)
+		if got[i] != want {
+			t.Fatalf("watcher %d got %d bytes of %d, or others", i, len(got[i]), len(want))
+		}
+	}
+	if made != updates {
+		t.Errorf("%d updates were written %d times for %d watchers", updates, made, watchers)
+	}
+	if most := updates / 50 * watchers; blocks > most {
+		t.Errorf("they got them in %d pieces, more than %d", blocks, most)
+	}
+}
+
 // TestAWatcherThatDoesNotReadIsCutOff after 100,000 updates: it would keep the rest
 // in memory for as long as the run goes on. Others go on, and nobody hears of what
 // it had before twice.
 func TestAWatcherThatDoesNotReadIsCutOff(t *testing.T) {
 	const most = 100_000
-	f, deaf, reads := newFeed(), newWatcher(), newWatcher()
-	f.add(deaf)
-	f.add(reads)
+	f := newFeed()
+	deaf, reads := follower(f), follower(f)
 	for n := range most + 10 {
-		f.send(Update{Kind: UpdateWait, Seq: uint64(n)})
-		reads.queue = reads.queue[:0]
-		if cut := n >= most; deaf.closed != cut {
-			t.Fatalf("after %d updates it is cut off: %v", n+1, deaf.closed)
+		f.send(Update{Kind: UpdateRun, Seq: uint64(n)})
+		if u, open := reads.take(t.Context()); len(u.List) != 1 || u.List[0].Seq != uint64(n) || !open {
+			t.Fatalf("the other one got %v after %d updates, goes on: %v", u.List, n+1, open)
+		}
+		if cut := n >= most; (deaf.until != nil) != cut {
+			t.Fatalf("after %d updates it is cut off: %v", n+1, deaf.until != nil)
 		}
 	}
-	if len(deaf.queue) != most+1 || len(f.watchers) != 1 || reads.closed {
-		t.Errorf("it keeps %d updates, %d follow, the other one is cut off: %v", len(deaf.queue), len(f.watchers), reads.closed)
+	kept := uint64(0)
+	for open := true; open; {
+		var u Updates
+		u, open = deaf.take(t.Context())
+		for _, update := range u.List {
+			if update.Seq != kept {
+				t.Fatalf("it got %d as the %dth", update.Seq, kept)
+			}
+			kept++
+		}
+	}
+	if kept != most+1 || len(f.watchers) != 1 || reads.until != nil {
+		t.Errorf("it kept %d updates, %d follow, the other one is cut off: %v", kept, len(f.watchers), reads.until != nil)
 	}
 }
 
@@ -67,16 +142,16 @@ func TestAWatcherThatDoesNotReadIsCutOffBySize(t *testing.T) {
 		"lines":   {Kind: UpdateLog, Log: &runs.Log{Message: string(text)}},
 		"fields":  {Kind: UpdateLog, Log: &runs.Log{Fields: text}},
 	} {
-		f, deaf := newFeed(), newWatcher()
-		f.add(deaf)
+		f := newFeed()
+		deaf := follower(f)
 		for range most / piece {
 			f.send(update)
 		}
-		if deaf.closed {
+		if deaf.until != nil {
 			t.Errorf("%s: cut off at %d bytes", name, most)
 		}
 		f.send(update)
-		if !deaf.closed || len(f.watchers) != 0 {
+		if deaf.until == nil || len(f.watchers) != 0 {
 			t.Errorf("%s: it goes on above %d bytes", name, most)
 		}
 	}

@@ -170,7 +170,45 @@ const NoRecords = 1 << 62
 // drives it; then UpdateEnd. With NoRecords as from it sends no records at all. The channel is closed at the end, or with ctx, or
 // when the reader is too slow.
 func (d *Driver) Watch(ctx context.Context, id string, from uint64) (<-chan Update, error) {
-	out, w := make(chan Update), newWatcher()
+	out := make(chan Update)
+	err := d.watch(ctx, id, from, func() { close(out) }, func(updates Updates) bool {
+		for _, update := range updates.List {
+			select {
+			case out <- update:
+			case <-ctx.Done():
+				return false
+			}
+		}
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// WatchTogether is Watch with several updates at a time: as many as there are, and the
+// same ones for all who follow and are as far.
+func (d *Driver) WatchTogether(ctx context.Context, id string, from uint64) (<-chan Updates, error) {
+	out := make(chan Updates)
+	err := d.watch(ctx, id, from, func() { close(out) }, func(updates Updates) bool {
+		select {
+		case out <- updates:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// watch hands updates to give, from a goroutine that Close waits for and that calls done
+// when it ends. It is done with the first false.
+func (d *Driver) watch(ctx context.Context, id string, from uint64, done func(), give func(Updates) bool) error {
+	w := newWatcher()
 	w.noRecords = from >= NoRecords
 	var joined *run
 	var stored uint64
@@ -185,25 +223,32 @@ func (d *Driver) Watch(ctx context.Context, id string, from uint64) (<-chan Upda
 		w.put(Update{Kind: UpdateEnd, RunID: id, Seq: r.Seq})
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	d.workers.Go(func() {
-		defer close(out)
+		defer done()
 		if joined != nil {
 			defer joined.feed.remove(w)
 		}
-		d.sendHistory(ctx, id, from, stored, out)
-		w.pump(ctx, out)
+		if d.sendHistory(ctx, id, from, stored, give) {
+			w.pump(ctx, give)
+		}
 	})
-	return out, nil
+	return nil
 }
 
+// historyBytes is what of a run's records is sent at a time.
+const historyBytes = 64 << 10
+
 // sendHistory sends a new watcher the records after from, as fast as it takes them:
-// none of them waits in memory. What happens meanwhile waits in its queue.
-func (d *Driver) sendHistory(ctx context.Context, id string, from, upTo uint64, out chan<- Update) {
+// few of them wait in memory. What happens meanwhile waits in the feed. It reports
+// whether the watcher goes on.
+func (d *Driver) sendHistory(ctx context.Context, id string, from, upTo uint64, give func(Updates) bool) bool {
 	if from >= upTo {
-		return
+		return true
 	}
+	var some []Update
+	size := 0
 	err := d.options.Journal.EachRecord(id, from+1, func(record *journal.Record) error {
 		if record.Seq > upTo {
 			return errSent
@@ -212,17 +257,27 @@ func (d *Driver) sendHistory(ctx context.Context, id string, from, upTo uint64, 
 		if err != nil {
 			return err
 		}
-		select {
-		case out <- Update{Kind: UpdateRecord, RunID: id, Seq: record.Seq, Record: encoded}:
+		some, size = append(some, Update{Kind: UpdateRecord, RunID: id, Seq: record.Seq, Record: encoded}), size+len(encoded)
+		if size < historyBytes {
 			return nil
-		case <-ctx.Done():
-			return ctx.Err()
 		}
+		if !give(Updates{List: some}) {
+			return errGone
+		}
+		some, size = nil, 0
+		return nil
 	})
-	if err != nil && !errors.Is(err, errSent) && ctx.Err() == nil {
+	switch {
+	case errors.Is(err, errGone) || ctx.Err() != nil:
+		return false
+	case err != nil && !errors.Is(err, errSent):
 		d.options.Log.Error("history not sent", "run", id, "error", err)
 	}
+	return len(some) == 0 || give(Updates{List: some})
 }
+
+// errGone ends the reading of a journal for a watcher that is gone.
+var errGone = errors.New("the watcher is gone")
 
 // errSent ends the reading of a journal behind what a watcher wants of it.
 var errSent = errors.New("all is sent")
@@ -238,5 +293,4 @@ func (r *run) sendState(w *watcher) {
 	for _, wait := range r.waits {
 		w.put(Update{Kind: UpdateWait, RunID: r.row.ID, Path: wait.path, Wait: wait.reason, Until: wait.until})
 	}
-	w.shares()
 }

@@ -183,11 +183,11 @@ func (f *fakeRuns) numbered(q engine.LogQuery) *engine.LogPage {
 	return page
 }
 
-func (f *fakeRuns) Watch(ctx context.Context, id string, from uint64) (<-chan engine.Update, error) {
+func (f *fakeRuns) WatchTogether(ctx context.Context, id string, from uint64) (<-chan engine.Updates, error) {
 	if err := f.fail(id); err != nil {
 		return nil, err
 	}
-	updates := make(chan engine.Update)
+	updates := make(chan engine.Updates)
 	go func() {
 		defer close(updates)
 		for _, update := range f.feed {
@@ -195,7 +195,7 @@ func (f *fakeRuns) Watch(ctx context.Context, id string, from uint64) (<-chan en
 				continue
 			}
 			select {
-			case updates <- update:
+			case updates <- engine.Together(update):
 			case <-ctx.Done():
 				return
 			}

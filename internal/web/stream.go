@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/packed"
 	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
@@ -54,11 +56,36 @@ func registerStream(t *typed, s *server) {
 
 var streamResponse = also{"200", "The events. The schema is that of their data.", eventStream, []reflect.Type{reflect.TypeFor[engine.Update](), reflect.TypeFor[engine.RunsUpdate]()}}
 
-// event is one message of a stream.
+// event is one message of a stream, or of a stream of one run alone several.
 type event struct {
-	topic int
-	seq   uint64                 // 0 = it has no place to go on from
-	text  func() ([]byte, error) // all of it but the id: shared by all who follow the same
+	topic   int
+	seq     uint64                 // 0 = it has no place to go on from
+	text    func() ([]byte, error) // all of it but the id: shared by all who follow the same
+	passage *passage               // in place of all this
+}
+
+// passage is what a stream of one run alone tells at a time, with its ids: shared by all who
+// follow the run and are as far.
+type passage struct {
+	text  []byte
+	once  sync.Once
+	piece packed.Piece
+}
+
+// passageOf writes updates, each with its id.
+func passageOf(list []engine.Update) any {
+	p := new(passage)
+	for _, u := range list {
+		id, text := encodeEvent(event{0, u.Seq, func() ([]byte, error) { return u.Text(runText) }, nil}, []uint64{u.Seq})
+		p.text = append(append(p.text, id...), text...)
+	}
+	return p
+}
+
+// packed packs the passage once.
+func (p *passage) packed() packed.Piece {
+	p.once.Do(func() { p.piece = packed.NewPiece(p.text) })
+	return p.piece
 }
 
 // stream sends feeds as server-sent events.
@@ -88,25 +115,31 @@ func (s *server) stream(ctx context.Context, in *streamInput) (*streamed, error)
 		defer func() { <-s.streams }()
 		defer feed.Wait()
 		defer cancel()
-		_, w := humago.Unwrap(x)
+		r, w := humago.Unwrap(x)
 		w.Header().Set("Content-Type", eventStream)
+		// What is packed here is packed once for all. Other streams are packed behind this handler.
+		packs := feed.together && packed.Accepted(r)
+		if packs {
+			w.Header().Set("Content-Encoding", "gzip")
+		}
 		w.WriteHeader(http.StatusOK)
-		s.copyEvents(ctx, w, feed, from)
+		s.copyEvents(ctx, w, packed.NewStream(w, packs), feed, from)
 	}}, nil
 }
 
 // feed joins the feeds of the topics of a stream.
 type feed struct {
-	events chan event // closed when every feed has ended
+	events   chan event // closed when every feed has ended
+	together bool       // it is that of one run: its events come in passages
 	sync.WaitGroup
 }
 
 // follow subscribes to all topics. When it returns without a problem, what
 // happens from now on will be read. Its goroutines end with ctx.
 func (s *server) follow(ctx context.Context, topics []string, from []uint64) (*feed, error) {
-	joined := &feed{events: make(chan event)}
+	joined := &feed{events: make(chan event), together: len(topics) == 1 && topics[0] != topicRuns}
 	for i, topic := range topics {
-		pump, err := s.subscribe(ctx, topic, from[i], i)
+		pump, err := s.subscribe(ctx, topic, from[i], i, joined.together)
 		if err != nil {
 			return joined, err // the caller ends ctx, and with it those that run
 		}
@@ -120,23 +153,31 @@ func (s *server) follow(ctx context.Context, topics []string, from []uint64) (*f
 }
 
 // subscribe opens the feed of one topic and returns what hands its events on.
-func (s *server) subscribe(ctx context.Context, topic string, from uint64, index int) (func(chan<- event), error) {
+func (s *server) subscribe(ctx context.Context, topic string, from uint64, index int, together bool) (func(chan<- event), error) {
 	if topic == topicRuns {
 		updates, err := s.Runs.WatchRuns(ctx, from)
 		if err != nil {
 			return nil, err
 		}
-		return pump(ctx, updates, func(u engine.RunsUpdate) event {
-			return event{index, u.Seq, func() ([]byte, error) { return u.Text(runsText) }}
+		return pump(ctx, updates, func(u engine.RunsUpdate, hand func(event)) {
+			hand(event{index, u.Seq, func() ([]byte, error) { return u.Text(runsText) }, nil})
 		}), nil
 	}
 	id := strings.TrimPrefix(topic, "run:")
-	updates, err := s.Runs.Watch(ctx, id, from)
+	updates, err := s.Runs.WatchTogether(ctx, id, from)
 	if err != nil {
 		return nil, ofRun(id, err)
 	}
-	return pump(ctx, updates, func(u engine.Update) event {
-		return event{index, u.Seq, func() ([]byte, error) { return u.Text(runText) }}
+	return pump(ctx, updates, func(all engine.Updates, hand func(event)) {
+		if together {
+			if made, ok := all.Made(passageOf).(*passage); ok {
+				hand(event{passage: made})
+			}
+			return
+		}
+		for _, u := range all.List {
+			hand(event{index, u.Seq, func() ([]byte, error) { return u.Text(runText) }, nil})
+		}
 	}), nil
 }
 
@@ -156,21 +197,21 @@ func eventText(name string, data any) ([]byte, error) {
 	return append(append(event, text...), '\n'), nil
 }
 
-func pump[T any](ctx context.Context, updates <-chan T, convert func(T) event) func(chan<- event) {
+func pump[T any](ctx context.Context, updates <-chan T, convert func(T, func(event))) func(chan<- event) {
 	return func(events chan<- event) {
-		for update := range updates {
-			select {
-			case events <- convert(update):
-			case <-ctx.Done():
-				for range updates { // whoever sends them sees the same end
+		for update := range updates { // until whoever sends them sees the end of ctx
+			convert(update, func(e event) {
+				select {
+				case events <- e:
+				case <-ctx.Done():
 				}
-				return
-			}
+			})
 		}
 	}
 }
 
-func (s *server) copyEvents(ctx context.Context, w http.ResponseWriter, feed *feed, places []uint64) {
+func (s *server) copyEvents(ctx context.Context, w http.ResponseWriter, out *packed.Stream, feed *feed, places []uint64) {
+	defer func() { _ = out.Close() }() // the reader may be gone: then nobody is left to tell
 	flusher := http.NewResponseController(w)
 	_, remote := guard.CallerOf(ctx)
 	_ = flusher.Flush() // the header alone: the client knows now that it is subscribed
@@ -181,7 +222,7 @@ func (s *server) copyEvents(ctx context.Context, w http.ResponseWriter, feed *fe
 		heartbeat = ticker.C
 	}
 	for {
-		var id, text []byte
+		var piece packed.Piece
 		select {
 		case e, open := <-feed.events:
 			if !open {
@@ -190,9 +231,11 @@ func (s *server) copyEvents(ctx context.Context, w http.ResponseWriter, feed *fe
 			if e.seq > 0 {
 				places[e.topic] = e.seq
 			}
-			id, text = encodeEvent(e, places)
+			piece = pieceOf(e, places, out.Packs())
 		case <-heartbeat:
-			text = []byte(": alive\n\n")
+			if piece = packed.Plain([]byte(": alive\n\n")); out.Packs() {
+				piece = packed.NewPiece([]byte(": alive\n\n"))
+			}
 		case <-s.Gate.Done():
 			return
 		case <-ctx.Done():
@@ -201,18 +244,25 @@ func (s *server) copyEvents(ctx context.Context, w http.ResponseWriter, feed *fe
 		if s.Now != nil && remote {
 			_ = flusher.SetWriteDeadline(s.Now().Add(patience))
 		}
-		if len(id) > 0 {
-			if _, err := w.Write(id); err != nil {
-				return
-			}
-		}
-		if _, err := w.Write(text); err != nil {
+		if err := out.Write(piece); err != nil {
 			return
 		}
 		if err := flusher.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
 			return
 		}
 	}
+}
+
+// pieceOf is what a stream says of an event.
+func pieceOf(e event, places []uint64, packs bool) packed.Piece {
+	switch {
+	case e.passage != nil && packs:
+		return e.passage.packed()
+	case e.passage != nil:
+		return packed.Plain(e.passage.text)
+	}
+	id, text := encodeEvent(e, places)
+	return packed.Plain(slices.Concat(id, text)) // what is behind it packs it
 }
 
 // encodeEvent returns the id of an event, which is of one stream, and the rest of

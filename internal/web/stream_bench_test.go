@@ -17,11 +17,11 @@ import (
 type sharedFeed struct {
 	fakeRuns
 	mu       sync.Mutex
-	watchers []chan engine.Update
+	watchers []chan engine.Updates
 }
 
-func (f *sharedFeed) Watch(context.Context, string, uint64) (<-chan engine.Update, error) {
-	updates := make(chan engine.Update, 16)
+func (f *sharedFeed) WatchTogether(context.Context, string, uint64) (<-chan engine.Updates, error) {
+	updates := make(chan engine.Updates, 16)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.watchers = append(f.watchers, updates)
@@ -34,14 +34,12 @@ func (f *sharedFeed) joined() int {
 	return len(f.watchers)
 }
 
-func (f *sharedFeed) send(update engine.Update) {
+func (f *sharedFeed) send(updates ...engine.Update) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.watchers) > 1 {
-		update.Shared = new(runs.Shared)
-	}
+	together := engine.Together(updates...)
 	for _, w := range f.watchers {
-		w <- update
+		w <- together
 	}
 }
 

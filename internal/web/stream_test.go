@@ -1,9 +1,12 @@
 package web
 
 import (
+	"bytes"
+	"compress/gzip"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -150,41 +153,62 @@ func (w *writes) Write(piece []byte) (int, error) {
 	return len(piece), nil
 }
 
-// TestIssue12_24AnUpdateIsWrittenOnceForAllWhoFollow: those who follow a run share the
-// text of an update; its id is of each stream alone, since streams differ in their
-// topics.
-func TestIssue12_24AnUpdateIsWrittenOnceForAllWhoFollow(t *testing.T) {
+// TestIssue17_AnUpdateIsWrittenOnceForAllWhoFollow: those who follow one run alone get the
+// same bytes, with their ids, and packed the same; a stream of several topics has ids of its
+// own, and the texts of the others.
+func TestIssue17_AnUpdateIsWrittenOnceForAllWhoFollow(t *testing.T) {
+	const readers = 49 // of each kind: the cap of streams is 100
 	rows := &sharedFeed{}
 	handler := NewSocketHandler(Options{Gate: NewGate(), Runs: rows})
 	var reading sync.WaitGroup
-	var answers []*writes
-	for _, topics := range []string{"run:" + knownRun, "run:" + knownRun, "runs,run:" + knownRun} {
+	follow := func(topics, accepts string) *writes {
 		answer := &writes{taken: taken{header: http.Header{}}}
-		answers = append(answers, answer)
-		reading.Go(func() { handler.ServeHTTP(answer, httptest.NewRequest("GET", Prefix+"/stream?topics="+topics, nil)) })
+		request := httptest.NewRequest("GET", Prefix+"/stream?topics="+topics, nil)
+		request.Header.Set("Accept-Encoding", accepts)
+		reading.Go(func() { handler.ServeHTTP(answer, request) })
+		return answer
 	}
-	for rows.joined() < len(answers) {
+	var plain, packs []*writes
+	for range readers {
+		plain, packs = append(plain, follow("run:"+knownRun, "identity")), append(packs, follow("run:"+knownRun, "gzip"))
+	}
+	several := follow("runs,run:"+knownRun, "identity")
+	for rows.joined() < 2*readers+1 {
 		continue
 	}
-	rows.send(engine.Update{Kind: engine.UpdateStep, RunID: knownRun, Seq: 3, Step: &runs.Step{Path: "a"}})
+	record := []byte(`{"said":"before"}`)
+	update := engine.Update{Kind: engine.UpdateRecord, RunID: knownRun, Seq: 3, Record: record, Shared: new(runs.Shared)}
+	if _, err := update.Text(runText); err != nil {
+		t.Fatal(err)
+	}
+	copy(record, `{"said":"after!"}`) // whoever writes it again writes this
+	rows.send(engine.Update{Kind: engine.UpdateLog, Log: &runs.Log{Message: "first"}}, update)
+	rows.send(engine.Update{Kind: engine.UpdateStep, RunID: knownRun, Seq: 4, Step: &runs.Step{Path: "a"}})
 	rows.close()
 	reading.Wait()
-	var texts [][]byte
-	for i, answer := range answers {
-		for at, piece := range answer.pieces {
-			if strings.HasPrefix(string(piece), "event: step\n") {
-				texts = append(texts, piece)
-				if id := string(answer.pieces[at-1]); i < 2 && id != "id: 3\n" || i == 2 && !strings.HasSuffix(id, "/3\n") {
-					t.Errorf("stream %d: the id is %q", i, id)
-				}
-			}
+	first, second := string(plain[0].pieces[0]), string(plain[0].pieces[1])
+	if !strings.HasPrefix(first, "event: log\ndata: ") || !strings.HasSuffix(first, "\n\nid: 3\nevent: record\ndata: {\"kind\":\"record\",\"run_id\":\""+knownRun+"\",\"seq\":3,\"record\":{\"said\":\"before\"}}\n\n") {
+		t.Errorf("the first piece is %s", first)
+	}
+	if !strings.HasPrefix(second, "id: 4\nevent: step\ndata: {\"kind\":\"step\"") || !strings.HasSuffix(second, "}}\n\n") {
+		t.Errorf("the second piece is %s", second)
+	}
+	for i := range readers {
+		if len(plain[i].pieces) != 2 || &plain[i].pieces[0][0] != &plain[0].pieces[0][0] || &plain[i].pieces[1][0] != &plain[0].pieces[1][0] {
+			t.Fatalf("reader %d got %d pieces, or texts of its own", i, len(plain[i].pieces))
+		}
+		if len(packs[i].pieces) != 3 || &packs[i].pieces[1][0] != &packs[0].pieces[1][0] { // the last one is the end
+			t.Fatalf("reader %d got %d packed pieces, or its own", i, len(packs[i].pieces))
 		}
 	}
-	if len(texts) != 3 || &texts[0][0] != &texts[1][0] || &texts[0][0] != &texts[2][0] {
-		t.Fatalf("%d texts, not one", len(texts))
+	unpacks, err := gzip.NewReader(bytes.NewReader(slices.Concat(packs[0].pieces...)))
+	if err != nil {
+		t.Fatal(err)
 	}
-	want := "event: step\ndata: {\"kind\":\"step\",\"run_id\":\"" + knownRun + "\",\"seq\":3,\"step\":{\"path\":\"a\""
-	if got := string(texts[0]); !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "}}\n\n") {
-		t.Errorf("%s", got)
+	if text, err := io.ReadAll(unpacks); err != nil || string(text) != first+second {
+		t.Errorf("unpacked: %v, %s", err, text)
+	}
+	if text := string(slices.Concat(several.pieces...)); !strings.Contains(text, "/3\nevent: record\n") || !strings.Contains(text, `"before"`) || !strings.Contains(text, "/4\nevent: step\n") {
+		t.Errorf("with another topic: %s", text)
 	}
 }

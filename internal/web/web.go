@@ -39,7 +39,7 @@ type Runs interface {
 	StepsInShort(ctx context.Context, id string) ([]runs.Step, error)
 	Events(ctx context.Context, id string, from uint64, limit int) (events []workspace.Event, next uint64, err error)
 	LogPage(ctx context.Context, id string, q engine.LogQuery) (*engine.LogPage, error)
-	Watch(ctx context.Context, id string, from uint64) (<-chan engine.Update, error)
+	WatchTogether(ctx context.Context, id string, from uint64) (<-chan engine.Updates, error)
 	WatchRuns(ctx context.Context, from uint64) (<-chan engine.RunsUpdate, error)
 	Cancel(ctx context.Context, id, by string) error
 	Resume(ctx context.Context, id string, r engine.ResumeRequest) (*runs.Run, error)

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"io"
+	"slices"
+	"sync"
 )
 
 // A stream of gzip may be put together of pieces that were packed apart: deflate
@@ -20,20 +22,33 @@ type Piece struct {
 // shortPiece is up to which length packing is not worth its while.
 const shortPiece = 100
 
+// Plain is a part of a stream that is not packed.
+func Plain(text []byte) Piece { return Piece{plain: text} }
+
 // NewPiece packs a part of a stream.
 func NewPiece(text []byte) Piece {
-	if len(text) <= shortPiece {
+	packs, ok := packers().Get().(*flate.Writer)
+	if len(text) <= shortPiece || !ok {
 		return Piece{text, stored(text)}
 	}
+	defer packers().Put(packs)
 	var out bytes.Buffer
-	packs, err := flate.NewWriter(&out, flate.DefaultCompression)
-	if err != nil {
-		return Piece{text, stored(text)} // the level is the library's own
-	}
+	packs.Reset(&out)
 	_, _ = packs.Write(text) // into memory
 	_ = packs.Flush()
 	return Piece{text, out.Bytes()}
 }
+
+// packers are used again: each has tables of a megabyte.
+var packers = sync.OnceValue(func() *sync.Pool {
+	return &sync.Pool{New: func() any {
+		packs, err := flate.NewWriter(io.Discard, flate.DefaultCompression)
+		if err != nil {
+			return nil // the level is the library's own
+		}
+		return packs
+	}}
+})
 
 // Size is how many bytes a reader gets.
 func (p Piece) Size(packed bool) int {
@@ -67,6 +82,9 @@ type Stream struct {
 // NewStream returns the stream of one reader.
 func NewStream(out io.Writer, packs bool) *Stream { return &Stream{out: out, packs: packs} }
 
+// Packs reports whether the reader gets pieces packed.
+func (s *Stream) Packs() bool { return s.packs }
+
 // Write writes pieces one after the other.
 func (s *Stream) Write(pieces ...Piece) error {
 	var out []byte
@@ -74,14 +92,18 @@ func (s *Stream) Write(pieces ...Piece) error {
 		out = append(out, 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255)
 	}
 	s.begun = true
-	for _, piece := range pieces {
-		if !s.packs {
-			out = append(out, piece.plain...)
+	for i, piece := range pieces {
+		text := piece.plain
+		if s.packs {
+			text = piece.packed
+			s.sum = crc32.Update(s.sum, crc32.IEEETable, piece.plain)
+			s.length += uint32(len(piece.plain))
+		}
+		if i == 0 && len(out) == 0 {
+			out = slices.Clip(text) // as it is: all readers get the same bytes
 			continue
 		}
-		out = append(out, piece.packed...)
-		s.sum = crc32.Update(s.sum, crc32.IEEETable, piece.plain)
-		s.length += uint32(len(piece.plain))
+		out = append(out, text...)
 	}
 	_, err := s.out.Write(out)
 	return err

@@ -1,0 +1,270 @@
+package local
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/runs"
+)
+
+// feedLimit is how many updates a watcher may lag behind before it is cut off;
+// it can ask again from the last sequence number that it saw.
+const feedLimit = 100_000
+
+// feedBytes is what those updates may hold.
+const feedBytes = 64 << 20
+
+// feedPause is how long a watcher that got updates waits for company of the next ones: of
+// a run with many steps each message has many. Those that a run waits for or ends with go
+// at once.
+const feedPause = 25 * time.Millisecond
+
+// What a block has at most: it is written as a whole.
+const (
+	blockUpdates = 1000
+	blockBytes   = 256 << 10
+)
+
+// total counts updates and what they hold.
+type total struct{ updates, bytes int }
+
+func (t *total) add(update *Update) {
+	t.updates++
+	t.bytes += update.size()
+}
+
+// feed sends a run's updates to its watchers. They stand in a chain of blocks, once for
+// all: a watcher is a place in it, and what all have passed is garbage. Safe for
+// concurrent use.
+type feed struct {
+	mu       sync.Mutex
+	watchers map[*watcher]struct{}
+	open     *block        // takes what is sent
+	sent     total         // since the run is driven
+	due      total         // no watcher lags too far behind before so much was sent
+	rested   chan struct{} // closed when feedPause has passed since a block was closed
+	closed   bool
+}
+
+// block is a part of a feed. Once it is followed by another one it doesn't change.
+type block struct {
+	list   []Update
+	size   total
+	urgent bool // it has an update that nobody waits with
+	next   *block
+	made   made
+}
+
+// watcher is one reader with a place of its own, so that a slow reader holds nobody up.
+type watcher struct {
+	ready     chan struct{}
+	noRecords bool     // it wants none of the stored records
+	own       []Update // how all was when it came. Not shared
+
+	// Guarded by feed.mu.
+	feed  *feed
+	at    *block // the next one that it reads; nil = it follows nothing
+	read  total
+	until *block // where it ends; nil = it follows
+}
+
+func newFeed() *feed {
+	rested := make(chan struct{})
+	close(rested)
+	return &feed{watchers: map[*watcher]struct{}{}, open: &block{}, rested: rested}
+}
+
+func newWatcher() *watcher { return &watcher{ready: make(chan struct{}, 1)} }
+
+func (f *feed) send(update Update) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.watchers) == 0 {
+		return
+	}
+	if len(f.watchers) > 1 {
+		update.Shared = new(runs.Shared)
+	}
+	b := f.open
+	urgent := update.Kind == UpdateRun || update.Kind == UpdateEnd
+	b.list, b.urgent = append(b.list, update), b.urgent || urgent
+	b.size.add(&update)
+	f.sent.add(&update)
+	if f.sent.updates > f.due.updates || f.sent.bytes > f.due.bytes {
+		f.cutOff()
+	}
+	switch {
+	case len(b.list) >= blockUpdates || b.size.bytes >= blockBytes:
+		f.closeBlock()
+		f.wake()
+	case len(b.list) == 1 || urgent:
+		f.wake()
+	}
+}
+
+// closeBlock lets the next update begin a new block. It is called with the lock.
+func (f *feed) closeBlock() {
+	if len(f.open.list) == 0 || f.open.next != nil {
+		return
+	}
+	f.open.next = &block{}
+	f.open = f.open.next
+	rested := make(chan struct{})
+	f.rested = rested
+	time.AfterFunc(feedPause, func() { close(rested) })
+}
+
+// cutOff ends watchers that lag too far behind, and finds out when the next one may. It is
+// called with the lock.
+func (f *feed) cutOff() {
+	f.due = total{f.sent.updates + feedLimit, f.sent.bytes + feedBytes}
+	for w := range f.watchers {
+		if f.sent.updates-w.read.updates > feedLimit || f.sent.bytes-w.read.bytes > feedBytes {
+			f.closeBlock()
+			w.end()
+			delete(f.watchers, w)
+			continue
+		}
+		f.due.updates = min(f.due.updates, w.read.updates+feedLimit)
+		f.due.bytes = min(f.due.bytes, w.read.bytes+feedBytes)
+	}
+}
+
+func (f *feed) add(w *watcher) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closeBlock() // what was sent before is not for it
+	w.feed, w.at, w.read = f, f.open, f.sent
+	if f.closed {
+		w.end()
+		return
+	}
+	f.watchers[w] = struct{}{}
+}
+
+func (f *feed) remove(w *watcher) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.watchers, w)
+	w.at = nil
+}
+
+func (f *feed) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	f.closeBlock()
+	for w := range f.watchers {
+		w.end()
+	}
+	f.watchers = map[*watcher]struct{}{}
+}
+
+// wake tells all watchers that there is something. It is called with the lock.
+func (f *feed) wake() {
+	for w := range f.watchers {
+		w.wake()
+	}
+}
+
+// end lets a watcher read what waits for it, and no more. It is called with the lock.
+func (w *watcher) end() {
+	w.until = w.feed.open
+	w.wake()
+}
+
+// put gives a watcher an update before it follows.
+func (w *watcher) put(update Update) { w.own = append(w.own, update) }
+
+func (w *watcher) wake() {
+	select {
+	case w.ready <- struct{}{}:
+	default:
+	}
+}
+
+// pump hands updates to give until an UpdateEnd, the end of the feed, ctx, or false.
+func (w *watcher) pump(ctx context.Context, give func(Updates) bool) {
+	if len(w.own) > 0 {
+		own := Updates{List: w.own}
+		w.own = nil
+		if !give(own) || ends(own.List) {
+			return
+		}
+	}
+	for {
+		updates, open := w.take(ctx)
+		if len(updates.List) > 0 && !give(updates) || !open || ends(updates.List) {
+			return
+		}
+	}
+}
+
+func ends(list []Update) bool {
+	return len(list) > 0 && list[len(list)-1].Kind == UpdateEnd
+}
+
+// take waits for updates and returns those of a block; false = there will be no more.
+func (w *watcher) take(ctx context.Context) (Updates, bool) {
+	for {
+		updates, open, wait := w.look()
+		if wait == nil {
+			return updates, open
+		}
+		select {
+		case <-w.ready:
+		case <-wait:
+		case <-ctx.Done():
+			return Updates{}, false
+		}
+	}
+}
+
+// look returns what there is, or what to wait for.
+func (w *watcher) look() (updates Updates, open bool, wait <-chan struct{}) {
+	f := w.feed
+	if f == nil {
+		return Updates{}, false, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b := w.at
+	switch {
+	case b == nil || b == w.until:
+		return Updates{}, false, nil
+	case b.next != nil:
+	case len(b.list) == 0:
+		return Updates{}, true, w.ready
+	case !b.urgent && !isClosed(f.rested):
+		return Updates{}, true, f.rested
+	default:
+		f.closeBlock()
+	}
+	w.at = b.next
+	w.read.updates, w.read.bytes = w.read.updates+b.size.updates, w.read.bytes+b.size.bytes
+	return w.of(b), true, nil
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// of returns what a watcher wants of a block.
+func (w *watcher) of(b *block) Updates {
+	if !w.noRecords {
+		return Updates{List: b.list, made: &b.made}
+	}
+	wanted := make([]Update, 0, len(b.list))
+	for _, update := range b.list {
+		if update.Kind != UpdateRecord {
+			wanted = append(wanted, update)
+		}
+	}
+	return Updates{List: wanted}
+}
