@@ -34,6 +34,7 @@ func (p *Plugin) describe() *pluginv1.DescribeResponse {
 	if slices.ContainsFunc(p.actions, (*action).looksAtConfig) {
 		response.Plugin.Features = append(response.Plugin.Features, handshake.FeatureValidateConfig)
 	}
+	response.Plugin.Features = append(response.Plugin.Features, handshake.FeatureExecuteStream)
 	return response
 }
 

@@ -91,7 +91,7 @@ func TestIssue16_1_ADescribedPlugin(t *testing.T) {
 	t.Parallel()
 	p := sdktest.OpenTold(t, routesPlugin(), routes("users /users\nlonely\n", "key"), map[string]any{"base_url": "https://crm.example/", "key": "k-123456"})
 	d := p.Describe()
-	if d.Name != "crm-eu" || len(d.Actions) != 1 || len(d.Limiters) != 1 || strings.Join(d.Features, " ") != "reconcile settings index" {
+	if d.Name != "crm-eu" || len(d.Actions) != 1 || len(d.Limiters) != 1 || strings.Join(d.Features, " ") != "reconcile execute_stream settings index" {
 		t.Errorf("%+v", d)
 	}
 	if len(d.Problems) != 1 || !d.Problems[0].Warning || d.Problems[0].Pointer != "/routes" || !strings.Contains(d.Problems[0].Summary, "lonely") {

@@ -31,12 +31,17 @@ func (s *Server) Handler() http.Handler {
 
 // handlerOptions bound messages: what is taken by the protocol's hard limit, since the
 // host keeps the lower ones. Nothing is compressed, as it does not leave the machine.
-func handlerOptions(sendLimit int) []connect.HandlerOption {
+func handlerOptions(limit int) []connect.HandlerOption {
 	return []connect.HandlerOption{
 		connect.WithReadMaxBytes(handshake.MaxMessageLimit),
-		connect.WithSendMaxBytes(max(sendLimit, handshake.DefaultMessageLimit) + 64<<10), // an event's own fields around its payload
+		connect.WithSendMaxBytes(sendLimit(limit)),
 		connect.WithCompression("gzip", nil, nil),
 	}
+}
+
+// sendLimit is how large an event may be of which the payload has a limit, in bytes.
+func sendLimit(limit int) int {
+	return max(limit, handshake.DefaultMessageLimit) + 64<<10 // its own fields around it
 }
 
 // serveUntilShutdown serves the plugin and what go-plugin's client asks for besides,

@@ -49,7 +49,7 @@ func boxes() *sdk.Plugin {
 func TestAnInputIsHeldAgainstTheConfigOfItsConnection(t *testing.T) {
 	config := map[string]any{"boxes": map[string]any{"red": 1}}
 	p := sdktest.Open(t, boxes(), map[string]any{"boxes": map[string]any{"red": 1}, "key": "good"})
-	if got := strings.Join(p.Describe().Features, " "); got != "validate_config" {
+	if got := strings.Join(p.Describe().Features, " "); got != "validate_config execute_stream" {
 		t.Errorf("features %q", got)
 	}
 	for _, c := range []struct {

@@ -208,9 +208,8 @@ func (p *Plugin) tryConnection(c *core) (account string, failure *Error) {
 }
 
 func (s *service) newCore(ctx context.Context, a *action, run *pluginv1.RunContext) *core {
-	callID, hostSocket := sentWith(ctx, handshake.CallKey), sentWith(ctx, handshake.HostSocketKey)
 	return &core{
-		ctx: ctx, plugin: s.plugin, action: a, run: runInfo(run), callID: callID, hostSocket: hostSocket, now: s.now,
+		ctx: ctx, plugin: s.plugin, action: a, run: runInfo(run), hostSocket: sentWith(ctx, handshake.HostSocketKey), now: s.now,
 		services: hostServices{client: s.host}, conn: &connection{},
 	}
 }
@@ -252,10 +251,11 @@ func isAddress(secret string) bool {
 // Execute runs one attempt of one page. It always ends the stream with exactly
 // one terminal event; its gRPC status is for the transport only.
 func (s *service) Execute(ctx context.Context, request *pluginv1.ExecuteRequest, stream *connect.ServerStream[pluginv1.ExecuteEvent]) error {
-	return s.run(ctx, request, stream.Send)
+	return s.run(ctx, request, sentWith(ctx, handshake.CallKey), stream.Send)
 }
 
-func (s *service) run(ctx context.Context, request *pluginv1.ExecuteRequest, send func(*pluginv1.ExecuteEvent) error) error {
+// run is Execute. callID is the host's name of the call, "" = it gave none.
+func (s *service) run(ctx context.Context, request *pluginv1.ExecuteRequest, callID string, send func(*pluginv1.ExecuteEvent) error) error {
 	defer s.processors.begin()()
 	a, err := s.action(request.GetAction(), request.GetRecipe())
 	if err != nil {
@@ -267,6 +267,7 @@ func (s *service) run(ctx context.Context, request *pluginv1.ExecuteRequest, sen
 		}
 	}
 	c := s.newCore(ctx, a, request.GetRun())
+	c.callID = callID
 	c.events = &eventStream{send: send}
 	c.checkpoint, c.pageCursor, c.watermark = request.GetCheckpoint(), request.GetPageCursor(), request.GetWatermark()
 	c.pageNote, c.allPages, c.blobs = request.GetPageNote(), request.GetAllPages(), request.GetBlobs()

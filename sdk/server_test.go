@@ -431,7 +431,7 @@ func TestValidate(t *testing.T) {
 
 func TestReconcile(t *testing.T) {
 	p := openDoer(t)
-	if features := p.Describe().Features; len(features) != 1 || features[0] != "reconcile" {
+	if features := p.Describe().Features; len(features) != 2 || features[0] != "reconcile" {
 		t.Errorf("features %q", features)
 	}
 	for what, want := range map[string]*pluginv1.ReconcileResponse{

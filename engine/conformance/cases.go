@@ -36,7 +36,7 @@ func (c testCase) among(names []string) bool {
 // heard of the plugin come last.
 func allCases() []testCase {
 	return slices.Concat(
-		startCases(), tokenCases(), describeCases(), toldCases(), validateCases(), connectCases(), executeCases(), faultCases(), effectCases(),
+		startCases(), tokenCases(), describeCases(), toldCases(), validateCases(), connectCases(), executeCases(), streamCases(), faultCases(), effectCases(),
 		pageCases(), blobCases(), pendingCases(), stopCases(), secretCases(),
 	)
 }

@@ -177,18 +177,7 @@ func executeCases() []testCase {
 			id: "execute.cancel", title: "gives up a canceled call within a second", needs: needsConnection, section: "end",
 			contract: "A canceled call has its gRPC context canceled: the plugin gives up its request within a second.",
 			change:   "tie the request to the call's context (Go), or watch for the end of the call and close its connection to the service",
-			run: func(ctx context.Context, k *kit) error {
-				return k.inTheMiddle(ctx, func(_ *process, c *call, cancel context.CancelFunc, _ <-chan *answer) error {
-					request := k.service.seen()[0]
-					cancel()
-					select {
-					case <-request.gone:
-						return nil
-					case <-time.After(time.Second + slack):
-						return fault("the cancel of "+c.String()+" in the middle of "+request.method+" "+request.uri, "its request to the service is open for more than a second")
-					}
-				})
-			},
+			run:      cancels,
 		},
 		{
 			id: "execute.concurrent", title: "does 64 calls at the same time", needs: needsConnection, section: "execute",
@@ -197,6 +186,19 @@ func executeCases() []testCase {
 			run:      concurrently,
 		},
 	}
+}
+
+func cancels(ctx context.Context, k *kit) error {
+	return k.inTheMiddle(ctx, func(_ *process, c *call, cancel context.CancelFunc, _ <-chan *answer) error {
+		request := k.service.seen()[0]
+		cancel()
+		select {
+		case <-request.gone:
+			return nil
+		case <-time.After(time.Second + slack):
+			return fault("the cancel of "+c.String()+" in the middle of "+request.method+" "+request.uri, "its request to the service is open for more than a second")
+		}
+	})
 }
 
 func completes(_ context.Context, k *kit) error {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/flowrun/flowrun/engine/schema"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
@@ -37,6 +38,7 @@ type kit struct {
 	standsIn    bool   // nothing real is reached: every call may be made
 	calls       []*call
 	readings    map[*call][]page
+	streaming   atomic.Bool // calls go by ExecuteStream
 
 	failed  []string // ids of cases
 	refused string   // why the host refuses the description

@@ -46,6 +46,9 @@ type process struct {
 	rpc     pluginv1grpc.PluginClient
 	exited  chan struct{}
 
+	streaming sync.Mutex
+	stream    *callStream // nil = none was opened; guarded by streaming
+
 	mu     sync.Mutex
 	late   []byte // what came on stdout after the handshake
 	stderr []byte

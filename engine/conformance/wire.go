@@ -123,6 +123,9 @@ func (k *kit) execute(ctx context.Context, p *process, r *pluginv1.ExecuteReques
 
 // attempt makes one attempt and reads its stream to the end.
 func (k *kit) attempt(ctx context.Context, p *process, r *pluginv1.ExecuteRequest) *answer {
+	if k.streaming.Load() {
+		return k.attemptStreamed(ctx, p, r)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := p.rpc.Execute(metadata.AppendToOutgoingContext(p.authorized(ctx), handshake.CallKey, cmp.Or(r.GetRun().GetIdempotencyKey(), "of no run")), r)

@@ -100,8 +100,8 @@ func (u *unit) callOnce(ctx context.Context, e *execution, conn Connection) (ans
 	}
 	defer release()
 	e.blobs = e.blobsOf(open.name)
-	named, tokens := p.beginCall(ctx, e.rejected, e.blobs)
-	answer = tokens.withinQuotas(e, e.run(named, p, open.name))
+	tokens := p.beginCall(e.rejected, e.blobs)
+	answer = tokens.withinQuotas(e, e.run(ctx, p, open.name, tokens))
 	p.endCall(tokens)
 	if err := e.blobs.end(answer); err != nil {
 		u.host.options.Log.Warn("what a call left of large values is still there", "plugin", u.source.Name, "run", e.req.RunID, "error", err)

@@ -15,123 +15,140 @@ import (
 )
 
 func TestCallForwardsDocumentsUntouched(t *testing.T) {
-	w := newWorld(t, "good", nil)
-	const document = `{ "big": 9007199254740993, "exact": 1.10, "text": "ü" }`
-	answer := w.call("echo", document)
-	if answer.Failed != nil {
-		t.Fatal(answer.Failed)
-	}
-	if got := string(answer.Completed.Output); got != document {
-		t.Errorf("output = %s, want %s", got, document)
-	}
+	eachForm(t, func(t *testing.T, form string) {
+		w := newWorld(t, form+"good", nil)
+		const document = `{ "big": 9007199254740993, "exact": 1.10, "text": "ü" }`
+		answer := w.call("echo", document)
+		if answer.Failed != nil {
+			t.Fatal(answer.Failed)
+		}
+		if got := string(answer.Completed.Output); got != document {
+			t.Errorf("output = %s, want %s", got, document)
+		}
+	})
 }
 
 func TestCallsShareOneWarmProcessAndConnection(t *testing.T) {
-	w := newWorld(t, "good", nil)
-	first, second := w.ok("pid", `{}`), w.ok("pid", `{}`)
-	if diff := cmp.Diff(first, second); diff != "" {
-		t.Errorf("second call saw another process or connection (-first +second):\n%s", diff)
-	}
-	if second["connects"] != 1.0 {
-		t.Errorf("connects = %v, want 1", second["connects"])
-	}
-	conn := Connection{Name: "main", Config: json.RawMessage(`{"base_url":"http://b"}`)}
-	answer := w.host.Call(context.Background(), runs.Request{Action: "evil.pid"}, conn, nil)
-	if answer.Failed != nil || !strings.Contains(string(answer.Completed.Output), `"config":"http://b","connects":2`) {
-		t.Errorf("another config was not connected: %+v", answer)
-	}
+	eachForm(t, func(t *testing.T, form string) {
+		w := newWorld(t, form+"good", nil)
+		first, second := w.ok("pid", `{}`), w.ok("pid", `{}`)
+		if diff := cmp.Diff(first, second); diff != "" {
+			t.Errorf("second call saw another process or connection (-first +second):\n%s", diff)
+		}
+		if second["connects"] != 1.0 {
+			t.Errorf("connects = %v, want 1", second["connects"])
+		}
+		conn := Connection{Name: "main", Config: json.RawMessage(`{"base_url":"http://b"}`)}
+		answer := w.host.Call(context.Background(), runs.Request{Action: "evil.pid"}, conn, nil)
+		if answer.Failed != nil || !strings.Contains(string(answer.Completed.Output), `"config":"http://b","connects":2`) {
+			t.Errorf("another config was not connected: %+v", answer)
+		}
+	})
 }
 
 func TestWhatAPageLeavesGoesBothWays(t *testing.T) {
-	w := newWorld(t, "good", nil)
-	answer := w.host.Call(context.Background(), runs.Request{
-		Action: "evil.note", Input: json.RawMessage(`{}`), PageCursor: "next", PageNote: []byte("words"),
-	}, Connection{Name: "main"}, nil)
-	if answer.Completed == nil || string(answer.Completed.PageNote) != "words!" || answer.Completed.NextCursor != "next" {
-		t.Errorf("the answer is %+v", answer)
-	}
+	eachForm(t, func(t *testing.T, form string) {
+		w := newWorld(t, form+"good", nil)
+		answer := w.host.Call(context.Background(), runs.Request{
+			Action: "evil.note", Input: json.RawMessage(`{}`), PageCursor: "next", PageNote: []byte("words"),
+		}, Connection{Name: "main"}, nil)
+		if answer.Completed == nil || string(answer.Completed.PageNote) != "words!" || answer.Completed.NextCursor != "next" {
+			t.Errorf("the answer is %+v", answer)
+		}
+	})
 }
 
 // P18: faults of a plugin stay in the step.
 func TestP18FaultsBecomeFailuresOfTheCall(t *testing.T) {
-	w := newWorld(t, "good", nil)
-	cases := map[string]struct {
-		action, input string
-		kind          plan.ErrorKind
-		applied       runs.Applied
-		message       string
-	}{
-		"an answer of 100 MB":            {"huge", `{}`, plan.KindUnexpectedResponse, runs.AppliedUnknown, "bytes, the limit is 8388608"},
-		"an answer that breaks a schema": {"lie", `{}`, plan.KindUnexpectedResponse, runs.AppliedUnknown, "count"},
-		"a stream without an end":        {"nothing", `{}`, plan.KindCrashed, runs.AppliedUnknown, "without an answer"},
-		"a stream with two ends":         {"twice", `{}`, plan.KindUnexpectedResponse, runs.AppliedUnknown, "twice"},
-		"a gRPC status":                  {"strange", `{}`, plan.KindCrashed, runs.AppliedUnknown, "odd"},
-		"a page that leaves too much":    {"note", `{"text":"long"}`, plan.KindInvalid, runs.AppliedFully, "page_note of 4097 bytes, the limit is 4096"},
-		"a forged secret reference":      {"forge", `{}`, plan.KindUnexpectedResponse, runs.AppliedUnknown, "secret"},
-		"an action that does not exist":  {"ecko", `{}`, plan.KindInvalid, runs.NotApplied, `no action "ecko"`},
-		"an input above the limit":       {"echo", `{"text":"` + strings.Repeat("x", 8<<20) + `"}`, plan.KindInvalid, runs.NotApplied, "the limit is"},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			got := w.fails(c.action, c.input, c.kind)
-			if got.Applied != c.applied || !strings.Contains(got.Message, c.message) {
-				t.Errorf("got %s, applied %s; want %q, applied %s", got.Message, got.Applied, c.message, c.applied)
-			}
-			if got.Step != "a" || got.Attempt != 2 || got.Action != "evil."+c.action {
-				t.Errorf("failure does not say where: %+v", got)
-			}
-		})
-	}
-	if s := w.host.Status("evil"); s.State != Ready || s.Crashes != 0 || s.InFlight != 0 {
-		t.Errorf("the process did not survive: %+v", s)
-	}
+	eachForm(t, func(t *testing.T, form string) {
+		w := newWorld(t, form+"good", nil)
+		type fault struct {
+			action, input string
+			kind          plan.ErrorKind
+			applied       runs.Applied
+			message       string
+		}
+		cases := map[string]fault{
+			"an answer of 100 MB":            {"huge", `{}`, plan.KindUnexpectedResponse, runs.AppliedUnknown, "8388608"},
+			"an answer that breaks a schema": {"lie", `{}`, plan.KindUnexpectedResponse, runs.AppliedUnknown, "count"},
+			"a stream without an end":        {"nothing", `{}`, plan.KindCrashed, runs.AppliedUnknown, "without an answer"},
+			"a gRPC status":                  {"strange", `{}`, plan.KindCrashed, runs.AppliedUnknown, "odd"},
+			"a page that leaves too much":    {"note", `{"text":"long"}`, plan.KindInvalid, runs.AppliedFully, "page_note of 4097 bytes, the limit is 4096"},
+			"a forged secret reference":      {"forge", `{}`, plan.KindUnexpectedResponse, runs.AppliedUnknown, "secret"},
+			"an action that does not exist":  {"ecko", `{}`, plan.KindInvalid, runs.NotApplied, `no action "ecko"`},
+			"an input above the limit":       {"echo", `{"text":"` + strings.Repeat("x", 8<<20) + `"}`, plan.KindInvalid, runs.NotApplied, "the limit is"},
+		}
+		if form == "" { // on the stream a call ends with its answer: what follows is of no call
+			cases["a stream with two ends"] = fault{"twice", `{}`, plan.KindUnexpectedResponse, runs.AppliedUnknown, "twice"}
+		}
+		for name, c := range cases {
+			t.Run(name, func(t *testing.T) {
+				got := w.fails(c.action, c.input, c.kind)
+				if got.Applied != c.applied || !strings.Contains(got.Message, c.message) {
+					t.Errorf("got %s, applied %s; want %q, applied %s", got.Message, got.Applied, c.message, c.applied)
+				}
+				if got.Step != "a" || got.Attempt != 2 || got.Action != "evil."+c.action {
+					t.Errorf("failure does not say where: %+v", got)
+				}
+			})
+		}
+		if s := w.host.Status("evil"); s.State != Ready || s.Crashes != 0 || s.InFlight != 0 {
+			t.Errorf("the process did not survive: %+v", s)
+		}
+	})
 }
 
 func TestCallTakesAnErrorOver(t *testing.T) {
-	w := newWorld(t, "good", nil)
-	answer := w.host.Call(context.Background(), runs.Request{Action: "evil.fail", Step: "a", Attempt: 1},
-		Connection{Name: "main", Config: json.RawMessage(`{"api_key":{"$secret":"KEY"}}`)}, nil)
-	want := &runs.Error{
-		Kind: plan.KindRateLimited, Action: "evil.fail", Step: "a", Attempt: 1, Message: "slow down, [redacted]", Reason: "slow_down",
-		HTTPStatus: 429, Applied: runs.NotApplied, Effect: plan.EffectRead, Pointer: "/text", RetryAfterS: 1.5, Hint: diag.Say("ask less"), Limiter: "all",
-		Details: json.RawMessage(`{"action":"fail","service":"evil"}`),
-	}
-	if diff := cmp.Diff(want, answer.Failed); diff != "" {
-		t.Errorf("failure (-want +got):\n%s", diff)
-	}
+	eachForm(t, func(t *testing.T, form string) {
+		w := newWorld(t, form+"good", nil)
+		answer := w.host.Call(context.Background(), runs.Request{Action: "evil.fail", Step: "a", Attempt: 1},
+			Connection{Name: "main", Config: json.RawMessage(`{"api_key":{"$secret":"KEY"}}`)}, nil)
+		want := &runs.Error{
+			Kind: plan.KindRateLimited, Action: "evil.fail", Step: "a", Attempt: 1, Message: "slow down, [redacted]", Reason: "slow_down",
+			HTTPStatus: 429, Applied: runs.NotApplied, Effect: plan.EffectRead, Pointer: "/text", RetryAfterS: 1.5, Hint: diag.Say("ask less"), Limiter: "all",
+			Details: json.RawMessage(`{"action":"fail","service":"evil"}`),
+		}
+		if diff := cmp.Diff(want, answer.Failed); diff != "" {
+			t.Errorf("failure (-want +got):\n%s", diff)
+		}
+	})
 }
 
 func TestCallTakesPendingOver(t *testing.T) {
-	w := newWorld(t, "good", nil)
-	want := &runs.Pending{RetryAfter: 3 * time.Second, Checkpoint: []byte("here"), Prompt: &runs.Prompt{Title: "log in", UserCode: "ABCD"}}
-	if diff := cmp.Diff(want, w.call("pending", `{}`).Pending); diff != "" {
-		t.Errorf("pending (-want +got):\n%s", diff)
-	}
+	eachForm(t, func(t *testing.T, form string) {
+		w := newWorld(t, form+"good", nil)
+		want := &runs.Pending{RetryAfter: 3 * time.Second, Checkpoint: []byte("here"), Prompt: &runs.Prompt{Title: "log in", UserCode: "ABCD"}}
+		if diff := cmp.Diff(want, w.call("pending", `{}`).Pending); diff != "" {
+			t.Errorf("pending (-want +got):\n%s", diff)
+		}
+	})
 }
 
 func TestSinkGetsBoundedAndMaskedEvents(t *testing.T) {
-	w := newWorld(t, "good", nil)
-	conn := Connection{Name: "main", Config: json.RawMessage(`{"api_key":{"$secret":"KEY"}}`)}
-	sink := &sinkOf{}
-	answer := w.host.Call(context.Background(), runs.Request{Action: "evil.progress", Step: "a"}, conn, sink)
-	if answer.Completed == nil || len(sink.logs) != 1 || len(sink.progress) != 1 {
-		t.Fatalf("answer %+v, sink %+v", answer, sink)
-	}
-	if sink.logs[0].Message != "the key is [redacted]" || sink.logs[0].Step != "a" || sink.logs[0].Level != "info" {
-		t.Errorf("log = %+v", sink.logs[0])
-	}
-	if sink.progress[0].Fraction != 1 {
-		t.Errorf("progress = %+v", sink.progress[0])
-	}
+	eachForm(t, func(t *testing.T, form string) {
+		w := newWorld(t, form+"good", nil)
+		conn := Connection{Name: "main", Config: json.RawMessage(`{"api_key":{"$secret":"KEY"}}`)}
+		sink := &sinkOf{}
+		answer := w.host.Call(context.Background(), runs.Request{Action: "evil.progress", Step: "a"}, conn, sink)
+		if answer.Completed == nil || len(sink.logs) != 1 || len(sink.progress) != 1 {
+			t.Fatalf("answer %+v, sink %+v", answer, sink)
+		}
+		if sink.logs[0].Message != "the key is [redacted]" || sink.logs[0].Step != "a" || sink.logs[0].Level != "info" {
+			t.Errorf("log = %+v", sink.logs[0])
+		}
+		if sink.progress[0].Fraction != 1 {
+			t.Errorf("progress = %+v", sink.progress[0])
+		}
 
-	flood := &sinkOf{}
-	if answer := w.host.Call(context.Background(), runs.Request{Action: "evil.flood"}, conn, flood); answer.Completed == nil {
-		t.Fatal(answer.Failed)
-	}
-	last := flood.logs[len(flood.logs)-1].Message
-	if len(flood.logs) > 15_000 || !strings.Contains(last, "dropped") {
-		t.Errorf("%d lines passed, the last: %s", len(flood.logs), last)
-	}
+		flood := &sinkOf{}
+		if answer := w.host.Call(context.Background(), runs.Request{Action: "evil.flood"}, conn, flood); answer.Completed == nil {
+			t.Fatal(answer.Failed)
+		}
+		last := flood.logs[len(flood.logs)-1].Message
+		if len(flood.logs) > 15_000 || !strings.Contains(last, "dropped") {
+			t.Errorf("%d lines passed, the last: %s", len(flood.logs), last)
+		}
+	})
 }
 
 func TestSecretsGoOnlyIntoSecretFields(t *testing.T) {
@@ -160,21 +177,23 @@ func TestSecretsGoOnlyIntoSecretFields(t *testing.T) {
 }
 
 func TestSecretOutputsBecomeReferences(t *testing.T) {
-	w := newWorld(t, "good", nil)
-	answer := w.call("secret", `{}`)
-	if answer.Failed != nil || string(answer.Completed.Output) != `{"text":"a token","token":{"$secret":"sealed:run-1/a/token"}}` {
-		t.Fatalf("answer = %+v", answer)
-	}
-	answer = w.call("sensitive", `{}`)
-	if answer.Failed != nil || string(answer.Completed.Output) != `{"notes":["plain",{"$secret":"sealed:run-1/a/notes/1"}],"text":"maria"}` {
-		t.Fatalf("answer = %+v %s", answer, answer.Completed.Output)
-	}
-	// The reference is good as an input of another step; the value comes back masked.
-	answer = w.call("echo", `{"password":{"$secret":"sealed:run-1/a/token"}}`)
-	if answer.Failed != nil || string(answer.Completed.Output) != `{"password":"[redacted]"}` {
-		t.Errorf("answer = %+v", answer)
-	}
-	w.fails("echo", `{"password":{"$secret":"sealed:run-2/x"}}`, plan.KindInvalid)
+	eachForm(t, func(t *testing.T, form string) {
+		w := newWorld(t, form+"good", nil)
+		answer := w.call("secret", `{}`)
+		if answer.Failed != nil || string(answer.Completed.Output) != `{"text":"a token","token":{"$secret":"sealed:run-1/a/token"}}` {
+			t.Fatalf("answer = %+v", answer)
+		}
+		answer = w.call("sensitive", `{}`)
+		if answer.Failed != nil || string(answer.Completed.Output) != `{"notes":["plain",{"$secret":"sealed:run-1/a/notes/1"}],"text":"maria"}` {
+			t.Fatalf("answer = %+v %s", answer, answer.Completed.Output)
+		}
+		// The reference is good as an input of another step; the value comes back masked.
+		answer = w.call("echo", `{"password":{"$secret":"sealed:run-1/a/token"}}`)
+		if answer.Failed != nil || string(answer.Completed.Output) != `{"password":"[redacted]"}` {
+			t.Errorf("answer = %+v", answer)
+		}
+		w.fails("echo", `{"password":{"$secret":"sealed:run-2/x"}}`, plan.KindInvalid)
+	})
 }
 
 func TestSecretsInsideASecretObjectAreRevealed(t *testing.T) {
@@ -234,6 +253,8 @@ func TestCheckAndReconcile(t *testing.T) {
 }
 
 func TestRefusedCredentialWithoutATokenIsAFailure(t *testing.T) {
-	w := newWorld(t, "good", nil)
-	w.fails("unauthorized", `{}`, plan.KindUnauthorized)
+	eachForm(t, func(t *testing.T, form string) {
+		w := newWorld(t, form+"good", nil)
+		w.fails("unauthorized", `{}`, plan.KindUnauthorized)
+	})
 }

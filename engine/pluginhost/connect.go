@@ -70,14 +70,51 @@ func (h *Host) open(ctx context.Context, c *contract, conn Connection) (opened, 
 	if failure != nil {
 		return opened{}, atConnection(failure, name)
 	}
-	if _, err := c.config.WithoutSecrets().Decode(config.json); err != nil {
-		return opened{}, atConnection(invalid("", "%v", err), name)
-	}
-	hash, err := h.configHash(config.json)
-	if err != nil {
-		return opened{}, asFailure(err)
+	sum := sha256.Sum256(config.json)
+	hash := h.judged.hash(name, c, sum)
+	if hash == "" {
+		if _, err := c.config.WithoutSecrets().Decode(config.json); err != nil {
+			return opened{}, atConnection(invalid("", "%v", err), name)
+		}
+		var err error
+		if hash, err = h.configHash(config.json); err != nil {
+			return opened{}, asFailure(err)
+		}
+		h.judged.put(name, judgedConfig{contract: c, sum: sum, hash: hash})
 	}
 	return opened{name: name, owner: conn.TokenFrom, config: config, hash: hash, recipe: c.Recipe}, nil
+}
+
+// judgedConfigs remembers the config of each connection that was checked last, so that
+// it is not for each call. They are told apart by their digests: what they hold is not kept.
+type judgedConfigs struct {
+	mu     sync.Mutex
+	byName map[string]judgedConfig
+}
+
+type judgedConfig struct {
+	contract *contract // whose schema it fits
+	sum      [sha256.Size]byte
+	hash     string // configHash
+}
+
+// hash is that of a config which was checked; "" = it was not.
+func (j *judgedConfigs) hash(name string, c *contract, sum [sha256.Size]byte) string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if known := j.byName[name]; known.contract == c && known.sum == sum {
+		return known.hash
+	}
+	return ""
+}
+
+func (j *judgedConfigs) put(name string, judged judgedConfig) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.byName == nil {
+		j.byName = map[string]judgedConfig{}
+	}
+	j.byName[name] = judged
 }
 
 // atConnection makes a failure one of the connection: its pointer does not lead

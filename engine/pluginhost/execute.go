@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/flowrun/flowrun/engine/plan"
@@ -15,9 +13,6 @@ import (
 	"github.com/flowrun/flowrun/engine/schema"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
-
-// lastEvent is how long the stream may stay open after the answer.
-const lastEvent = time.Second
 
 // execution is one Execute: a stream of logs and progress with one end.
 type execution struct {
@@ -36,15 +31,15 @@ type execution struct {
 
 // run sends the request and reads the stream to its end. A failure tells what kind of
 // call it was.
-func (e *execution) run(ctx context.Context, p *process, connection string) runs.Answer {
-	answer := e.attempt(ctx, p, connection)
+func (e *execution) run(ctx context.Context, p *process, connection string, tokens *callTokens) runs.Answer {
+	answer := e.attempt(ctx, p, connection, tokens)
 	if answer.Failed != nil {
 		answer.Failed.Effect = e.action.Effect
 	}
 	return answer
 }
 
-func (e *execution) attempt(ctx context.Context, p *process, connection string) runs.Answer {
+func (e *execution) attempt(ctx context.Context, p *process, connection string, tokens *callTokens) runs.Answer {
 	h := e.unit.host
 	e.connection = connection
 	req, failure := h.openRequest(e.action.Plugin, connection, e.req)
@@ -57,22 +52,22 @@ func (e *execution) attempt(ctx context.Context, p *process, connection string) 
 	}
 	request := executeRequestOf(req, e.action, connection, input)
 	request.Blobs = e.blobs != nil
-	if size := proto.Size(request); size > h.options.Limits.Message {
+	size := proto.Size(request)
+	if size > h.options.Limits.Message {
 		return failed(invalid("", "the input has %d bytes, the limit is %d", size, h.options.Limits.Message))
 	}
 	if failure := contextFailure(ctx); failure != nil {
 		failure.Applied = runs.NotApplied // nothing was sent
 		return failed(failure)
 	}
-	streamCtx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stream, err := p.rpc.Execute(streamCtx, request)
+	said, err := p.open(ctx, e, tokens, request, size)
 	if err != nil {
 		return failed(p.brokenCall(ctx, err))
 	}
+	defer said.Close()
 	meter := newMeter(h.options, e.req.Step, e.sink)
 	defer meter.close()
-	end, failure := e.read(ctx, p, stream, meter, cancel)
+	end, failure := e.read(ctx, p, said, meter)
 	if failure != nil {
 		return failed(failure)
 	}
@@ -80,10 +75,10 @@ func (e *execution) attempt(ctx context.Context, p *process, connection string) 
 }
 
 // read passes on what the call says before its end, and returns the end.
-func (e *execution) read(ctx context.Context, p *process, stream grpc.ServerStreamingClient[pluginv1.ExecuteEvent], meter *meter, cancel func()) (*pluginv1.ExecuteEvent, *runs.Error) {
+func (e *execution) read(ctx context.Context, p *process, said events, meter *meter) (*pluginv1.ExecuteEvent, *runs.Error) {
 	var end *pluginv1.ExecuteEvent
 	for {
-		event, err := stream.Recv()
+		event, err := said.Recv()
 		switch {
 		case errors.Is(err, io.EOF) && end == nil:
 			return nil, runs.Failure(plan.KindCrashed, runs.AppliedUnknown, "plugin %s ended the call without an answer", e.contract.Name)
@@ -92,7 +87,7 @@ func (e *execution) read(ctx context.Context, p *process, stream grpc.ServerStre
 			return end, nil
 		case err != nil:
 			if over := excessIn(err); over != nil {
-				cancel()
+				said.Close()
 				return nil, e.quotaFailure(over)
 			}
 			return nil, p.brokenAnswer(ctx, e.action, err)
@@ -100,7 +95,7 @@ func (e *execution) read(ctx context.Context, p *process, stream grpc.ServerStre
 		switch payload := event.GetEvent().(type) {
 		case *pluginv1.ExecuteEvent_Log:
 			if over := meter.log(payload.Log); over != nil {
-				cancel()
+				said.Close()
 				return nil, over.failure(e.contract.Name, e.brokenOff())
 			}
 		case *pluginv1.ExecuteEvent_Progress:
@@ -108,12 +103,10 @@ func (e *execution) read(ctx context.Context, p *process, stream grpc.ServerStre
 		case nil: // an event of a later minor version
 		default:
 			if end != nil {
-				cancel()
+				said.Close()
 				return nil, runs.Failure(plan.KindUnexpectedResponse, runs.AppliedUnknown, "plugin %s answered the call twice", e.contract.Name)
 			}
 			end = event
-			timer := time.AfterFunc(lastEvent, cancel)
-			defer timer.Stop()
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost/gate"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/proto/pluginv1grpc"
 )
 
 // protocolMethods begins the names of the protocol's methods. What go-plugin says
@@ -46,6 +47,9 @@ func (p *process) gateAnswers(ctx context.Context, desc *grpc.StreamDesc, cc *gr
 	stream, err := open(ctx, desc, cc, method, opts...)
 	if err != nil {
 		return nil, p.unit.host.gate.Status(err)
+	}
+	if method == pluginv1grpc.Plugin_ExecuteStream_FullMethodName {
+		return stream, nil // its events are let in one by one, as those of their calls
 	}
 	return &gatedStream{ClientStream: stream, host: p.unit.host, method: method}, nil
 }

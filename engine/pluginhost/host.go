@@ -24,6 +24,7 @@ type Host struct {
 	spawn   *spawner
 	table   processTable
 	hashKey []byte // of config hashes
+	judged  judgedConfigs
 
 	probe     func() []confine.Part
 	probeOnce sync.Once

@@ -159,13 +159,17 @@ func (p *evilPlugin) GRPCClient(context.Context, *goplugin.GRPCBroker, *grpc.Cli
 type evilServer struct {
 	pluginv1grpc.UnimplementedPluginServer
 	mode      string
+	streams   bool // it has ExecuteStream
 	validated int
 	connects  int
 	config    map[string]string
 	refused   bool
 }
 
-func newEvilServer(mode string) *evilServer { return &evilServer{mode: mode} }
+func newEvilServer(mode string) *evilServer {
+	plain, streams := strings.CutPrefix(mode, streamMode)
+	return &evilServer{mode: plain, streams: streams}
+}
 
 const evilInput = `{"type":"object","properties":{
 	"text":{"type":"string"},"size":{"type":"integer"},"password":{"type":"string","writeOnly":true},"form":{"type":"object","writeOnly":true}},"additionalProperties":true}`
@@ -192,6 +196,9 @@ func (s *evilServer) Describe(context.Context, *pluginv1.DescribeRequest) (*plug
 			Name: name, Effect: pluginv1.Effect_EFFECT_READ, Limiters: []string{"all"},
 			InputSchema: []byte(evilInput), OutputSchema: []byte(evilOutput), DefaultTimeout: durationpb.New(7 * time.Second),
 		})
+	}
+	if s.streams {
+		response.Plugin.Features = append(response.Plugin.Features, handshake.FeatureExecuteStream)
 	}
 	first := response.Actions[0]
 	switch s.mode {

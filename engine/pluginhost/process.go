@@ -51,10 +51,13 @@ type process struct {
 	stopping atomic.Bool // its end was asked for: it is no crash
 	gone     chan struct{}
 
+	streaming sync.Mutex
+	stream    *callStream // nil = no call went by one; guarded by streaming
+
 	linking sync.Mutex
 	links   map[string]*link // by connection; guarded by linking
 	// Calls in flight by the name that the host gave them; guarded by linking.
-	calls     map[string]*callTokens
+	calls     map[uint64]*callTokens
 	callCount uint64
 
 	// Guarded by unit.mu.
@@ -123,7 +126,7 @@ func (u *unit) launch(exe executable, c *code) (*process, *PluginError) {
 
 // newProcess is a process that has nothing of its surroundings yet.
 func (u *unit) newProcess(exe executable, c *code) *process {
-	p := &process{unit: u, exe: exe, code: c, gone: make(chan struct{}), links: map[string]*link{}, calls: map[string]*callTokens{}, runs: map[string]int{}}
+	p := &process{unit: u, exe: exe, code: c, gone: make(chan struct{}), links: map[string]*link{}, calls: map[uint64]*callTokens{}, runs: map[string]int{}}
 	p.output = newOutput(u.host.options, u.host.gate, u.source.Name)
 	p.output.kept = pluginlog.In(u.host.LogDir(), u.source.Name)
 	return p
@@ -351,6 +354,7 @@ func (p *process) stop(ctx context.Context, grace time.Duration) {
 		return
 	}
 	p.stopping.Store(true)
+	p.endStream()
 	p.runner.hangUp()
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()

@@ -56,24 +56,26 @@ func TestEnvironmentHoldsOnlyAllowedNames(t *testing.T) {
 }
 
 func TestCrashCarriesStderrAndCountsOnce(t *testing.T) {
-	w := newWorld(t, "good", nil)
-	conn := Connection{Name: "main", Config: json.RawMessage(`{"api_key":{"$secret":"KEY"}}`)}
-	answer := w.host.Call(context.Background(), runs.Request{Action: "evil.crash"}, conn, nil)
-	f := answer.Failed
-	if f == nil || f.Kind != plan.KindCrashed || f.Applied != runs.AppliedUnknown {
-		t.Fatalf("answer = %+v", answer)
-	}
-	if !strings.Contains(f.Message, "exit status 2") || !strings.Contains(f.Message, "panic: my heart with key [redacted]") {
-		t.Errorf("message = %s", f.Message)
-	}
-	if !strings.Contains(string(f.Details), "goroutine") || strings.Contains(string(f.Details), "kilo") {
-		t.Errorf("details = %s", f.Details)
-	}
-	// The first crash restarts at once.
-	w.ok("echo", `{}`)
-	if s := w.host.Status("evil"); s.Crashes != 1 || s.State != Ready {
-		t.Errorf("status = %+v", s)
-	}
+	eachForm(t, func(t *testing.T, form string) {
+		w := newWorld(t, form+"good", nil)
+		conn := Connection{Name: "main", Config: json.RawMessage(`{"api_key":{"$secret":"KEY"}}`)}
+		answer := w.host.Call(context.Background(), runs.Request{Action: "evil.crash"}, conn, nil)
+		f := answer.Failed
+		if f == nil || f.Kind != plan.KindCrashed || f.Applied != runs.AppliedUnknown {
+			t.Fatalf("answer = %+v", answer)
+		}
+		if !strings.Contains(f.Message, "exit status 2") || !strings.Contains(f.Message, "panic: my heart with key [redacted]") {
+			t.Errorf("message = %s", f.Message)
+		}
+		if !strings.Contains(string(f.Details), "goroutine") || strings.Contains(string(f.Details), "kilo") {
+			t.Errorf("details = %s", f.Details)
+		}
+		// The first crash restarts at once.
+		w.ok("echo", `{}`)
+		if s := w.host.Status("evil"); s.Crashes != 1 || s.State != Ready {
+			t.Errorf("status = %+v", s)
+		}
+	})
 }
 
 func TestCrashLoopBacksOffAndOpensTheCircuit(t *testing.T) {
@@ -153,35 +155,37 @@ func TestNoiseBeforeTheHandshakeIsSkipped(t *testing.T) {
 }
 
 func TestHungCallIsGivenUpAndItsProcessReplaced(t *testing.T) {
-	w := newWorld(t, "good", nil)
-	pid := int(w.ok("pid", `{}`)["pid"].(float64))
-	neighbour := make(chan runs.Answer, 1)
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		neighbour <- w.host.Call(ctx, runs.Request{Action: "evil.slow"}, Connection{Name: "main"}, nil)
-	}()
-	eventually(t, "neighbour in flight", func() bool { return w.host.Status("evil").InFlight == 1 })
+	eachForm(t, func(t *testing.T, form string) {
+		w := newWorld(t, form+"good", nil)
+		pid := int(w.ok("pid", `{}`)["pid"].(float64))
+		neighbour := make(chan runs.Answer, 1)
+		ctx, cancel := context.WithCancel(context.Background())
+		go func() {
+			neighbour <- w.host.Call(ctx, runs.Request{Action: "evil.slow"}, Connection{Name: "main"}, nil)
+		}()
+		eventually(t, "neighbour in flight", func() bool { return w.host.Status("evil").InFlight == 1 })
 
-	began := time.Now()
-	answer := w.host.Call(context.Background(), runs.Request{Action: "evil.hang", Timeout: 200 * time.Millisecond}, Connection{Name: "main"}, nil)
-	if f := answer.Failed; f == nil || f.Kind != plan.KindTimeout || f.Applied != runs.AppliedUnknown {
-		t.Fatalf("answer = %+v", answer)
-	}
-	if took := time.Since(began); took > patience {
-		t.Errorf("the call took %s", took)
-	}
-	eventually(t, "another process for new calls", func() bool { return int(w.ok("pid", `{}`)["pid"].(float64)) != pid })
-	if !alive(pid) {
-		t.Error("the old process was killed under a neighbour's call")
-	}
-	cancel()
-	if f := (<-neighbour).Failed; f == nil || f.Kind != plan.KindCanceled {
-		t.Errorf("neighbour = %+v", f)
-	}
-	eventually(t, "end of the old process", func() bool { return !alive(pid) })
-	if s := w.host.Status("evil"); s.Crashes != 0 {
-		t.Errorf("a stopped process counted as a crash: %+v", s)
-	}
+		began := time.Now()
+		answer := w.host.Call(context.Background(), runs.Request{Action: "evil.hang", Timeout: 200 * time.Millisecond}, Connection{Name: "main"}, nil)
+		if f := answer.Failed; f == nil || f.Kind != plan.KindTimeout || f.Applied != runs.AppliedUnknown {
+			t.Fatalf("answer = %+v", answer)
+		}
+		if took := time.Since(began); took > patience {
+			t.Errorf("the call took %s", took)
+		}
+		eventually(t, "another process for new calls", func() bool { return int(w.ok("pid", `{}`)["pid"].(float64)) != pid })
+		if !alive(pid) {
+			t.Error("the old process was killed under a neighbour's call")
+		}
+		cancel()
+		if f := (<-neighbour).Failed; f == nil || f.Kind != plan.KindCanceled {
+			t.Errorf("neighbour = %+v", f)
+		}
+		eventually(t, "end of the old process", func() bool { return !alive(pid) })
+		if s := w.host.Status("evil"); s.Crashes != 0 {
+			t.Errorf("a stopped process counted as a crash: %+v", s)
+		}
+	})
 }
 
 func TestIdleProcessStops(t *testing.T) {
@@ -227,16 +231,18 @@ func TestCloseKillsADeafPluginAfterTheGrace(t *testing.T) {
 }
 
 func TestCallInFlightEndsCanceledWhenTheHostCloses(t *testing.T) {
-	w := newWorld(t, "good", nil)
-	answer := make(chan runs.Answer, 1)
-	go func() { answer <- w.call("slow", `{}`) }()
-	eventually(t, "call in flight", func() bool { return w.host.Status("evil").InFlight == 1 })
-	if err := w.host.Close(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	if f := (<-answer).Failed; f == nil || f.Kind != plan.KindCanceled {
-		t.Errorf("failure = %+v", f)
-	}
+	eachForm(t, func(t *testing.T, form string) {
+		w := newWorld(t, form+"good", nil)
+		answer := make(chan runs.Answer, 1)
+		go func() { answer <- w.call("slow", `{}`) }()
+		eventually(t, "call in flight", func() bool { return w.host.Status("evil").InFlight == 1 })
+		if err := w.host.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if f := (<-answer).Failed; f == nil || f.Kind != plan.KindCanceled {
+			t.Errorf("failure = %+v", f)
+		}
+	})
 }
 
 // runDoomedHost starts a plugin with a child, tells their pids, and waits to be

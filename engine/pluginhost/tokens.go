@@ -28,8 +28,8 @@ import (
 // callTokens is which token one Execute has used, and which it must not get.
 // Two calls of one connection may have different ones while a token is renewed.
 type callTokens struct {
-	id    string     // the host's name of the call
-	blobs *callBlobs // nil = it has none
+	number uint64     // names the call, once for the process
+	blobs  *callBlobs // nil = it has none
 
 	mu       sync.Mutex
 	given    string  // id of the token that it has got last
@@ -55,20 +55,25 @@ func (c *callTokens) state() (given, rejected string) {
 	return c.given, c.rejected
 }
 
-// beginCall names a call to the plugin until endCall.
-func (p *process) beginCall(ctx context.Context, rejected string, blobs *callBlobs) (context.Context, *callTokens) {
+// beginCall gives a call a name until endCall.
+func (p *process) beginCall(rejected string, blobs *callBlobs) *callTokens {
 	p.linking.Lock()
 	defer p.linking.Unlock()
 	p.callCount++
-	c := &callTokens{id: strconv.FormatUint(p.callCount, 10), rejected: rejected, blobs: blobs}
-	p.calls[c.id] = c
-	return metadata.AppendToOutgoingContext(ctx, handshake.CallKey, c.id), c
+	c := &callTokens{number: p.callCount, rejected: rejected, blobs: blobs}
+	p.calls[c.number] = c
+	return c
+}
+
+// name names the call to the plugin in the metadata of a call by Execute.
+func (c *callTokens) name(ctx context.Context) context.Context {
+	return metadata.AppendToOutgoingContext(ctx, handshake.CallKey, strconv.FormatUint(c.number, 10))
 }
 
 func (p *process) endCall(c *callTokens) {
 	p.linking.Lock()
 	defer p.linking.Unlock()
-	delete(p.calls, c.id)
+	delete(p.calls, c.number)
 }
 
 // callOf finds the call that a plugin names in its metadata; nil when it names
@@ -78,9 +83,13 @@ func (p *process) callOf(ctx context.Context) *callTokens {
 	if len(named) != 1 {
 		return nil
 	}
+	number, err := strconv.ParseUint(named[0], 10, 64)
+	if err != nil {
+		return nil
+	}
 	p.linking.Lock()
 	defer p.linking.Unlock()
-	return p.calls[named[0]]
+	return p.calls[number]
 }
 
 // refusedToken returns the id of the token that the service has just refused to

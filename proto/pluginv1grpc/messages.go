@@ -20,6 +20,8 @@ type (
 	ReconcileResponse       = pluginv1.ReconcileResponse
 	DescribeActionsRequest  = pluginv1.DescribeActionsRequest
 	DescribeActionsResponse = pluginv1.DescribeActionsResponse
+	ExecuteStreamRequest    = pluginv1.ExecuteStreamRequest
+	ExecuteStreamResponse   = pluginv1.ExecuteStreamResponse
 	GetStateRequest         = pluginv1.GetStateRequest
 	GetStateResponse        = pluginv1.GetStateResponse
 	PutStateRequest         = pluginv1.PutStateRequest

@@ -33,6 +33,7 @@ const (
 	Plugin_Execute_FullMethodName         = "/flowrun.plugin.v1.Plugin/Execute"
 	Plugin_Reconcile_FullMethodName       = "/flowrun.plugin.v1.Plugin/Reconcile"
 	Plugin_DescribeActions_FullMethodName = "/flowrun.plugin.v1.Plugin/DescribeActions"
+	Plugin_ExecuteStream_FullMethodName   = "/flowrun.plugin.v1.Plugin/ExecuteStream"
 )
 
 // PluginClient is the client API for Plugin service.
@@ -55,6 +56,8 @@ type PluginClient interface {
 	Reconcile(ctx context.Context, in *ReconcileRequest, opts ...grpc.CallOption) (*ReconcileResponse, error)
 	// What an index leaves out of some of its actions. Pure as Describe is. Asked only of plugins with the feature `index`.
 	DescribeActions(ctx context.Context, in *DescribeActionsRequest, opts ...grpc.CallOption) (*DescribeActionsResponse, error)
+	// Execute for many calls at a time, on one stream that lasts: README.md, "ExecuteStream". Asked only of plugins with the feature `execute_stream`.
+	ExecuteStream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ExecuteStreamRequest, ExecuteStreamResponse], error)
 }
 
 type pluginClient struct {
@@ -144,6 +147,19 @@ func (c *pluginClient) DescribeActions(ctx context.Context, in *DescribeActionsR
 	return out, nil
 }
 
+func (c *pluginClient) ExecuteStream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ExecuteStreamRequest, ExecuteStreamResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Plugin_ServiceDesc.Streams[1], Plugin_ExecuteStream_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ExecuteStreamRequest, ExecuteStreamResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Plugin_ExecuteStreamClient = grpc.BidiStreamingClient[ExecuteStreamRequest, ExecuteStreamResponse]
+
 // PluginServer is the server API for Plugin service.
 // All implementations must embed UnimplementedPluginServer
 // for forward compatibility.
@@ -164,6 +180,8 @@ type PluginServer interface {
 	Reconcile(context.Context, *ReconcileRequest) (*ReconcileResponse, error)
 	// What an index leaves out of some of its actions. Pure as Describe is. Asked only of plugins with the feature `index`.
 	DescribeActions(context.Context, *DescribeActionsRequest) (*DescribeActionsResponse, error)
+	// Execute for many calls at a time, on one stream that lasts: README.md, "ExecuteStream". Asked only of plugins with the feature `execute_stream`.
+	ExecuteStream(grpc.BidiStreamingServer[ExecuteStreamRequest, ExecuteStreamResponse]) error
 	mustEmbedUnimplementedPluginServer()
 }
 
@@ -194,6 +212,9 @@ func (UnimplementedPluginServer) Reconcile(context.Context, *ReconcileRequest) (
 }
 func (UnimplementedPluginServer) DescribeActions(context.Context, *DescribeActionsRequest) (*DescribeActionsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DescribeActions not implemented")
+}
+func (UnimplementedPluginServer) ExecuteStream(grpc.BidiStreamingServer[ExecuteStreamRequest, ExecuteStreamResponse]) error {
+	return status.Error(codes.Unimplemented, "method ExecuteStream not implemented")
 }
 func (UnimplementedPluginServer) mustEmbedUnimplementedPluginServer() {}
 func (UnimplementedPluginServer) testEmbeddedByValue()                {}
@@ -335,6 +356,13 @@ func _Plugin_DescribeActions_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Plugin_ExecuteStream_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(PluginServer).ExecuteStream(&grpc.GenericServerStream[ExecuteStreamRequest, ExecuteStreamResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Plugin_ExecuteStreamServer = grpc.BidiStreamingServer[ExecuteStreamRequest, ExecuteStreamResponse]
+
 // Plugin_ServiceDesc is the grpc.ServiceDesc for Plugin service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -372,6 +400,12 @@ var Plugin_ServiceDesc = grpc.ServiceDesc{
 			StreamName:    "Execute",
 			Handler:       _Plugin_Execute_Handler,
 			ServerStreams: true,
+		},
+		{
+			StreamName:    "ExecuteStream",
+			Handler:       _Plugin_ExecuteStream_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
 		},
 	},
 	Metadata: "flowrun/plugin/v1/plugin.proto",

@@ -1,6 +1,7 @@
 package python
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/flowrun/flowrun/sdk/proto/handshake"
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
@@ -33,6 +35,13 @@ func describeAlike(t *testing.T, both map[string]*twin) {
 			t.Errorf("%s describes itself in two ways: %v", name, err)
 		}
 		first.Sdk = ""
+		if name == "go" { // a stream of calls is of the SDK for Go alone
+			features := first.GetPlugin().GetFeatures()
+			first.Plugin.Features = slices.DeleteFunc(features, func(word string) bool { return word == handshake.FeatureExecuteStream })
+			if len(first.Plugin.Features) == len(features) {
+				t.Error("the SDK for Go has no stream of calls")
+			}
+		}
 		described[name] = first
 	}
 	if diff := cmp.Diff(readable(described["go"]), readable(described["python"])); diff != "" {

@@ -84,6 +84,8 @@ func answerRows(add adder) {
 	text := func(field protoreflect.Name, limit int) Row {
 		return Row{Field: protoreflect.FullName(field), Kind: Text, Shown: true, Limit: limit}
 	}
+	add("CallEvent", Row{Field: "event", Kind: Opaque}) // it passes when it is whole, as an ExecuteEvent
+	add("CallStatus", text("message", 0))
 	add("Value", Row{Field: "json", Kind: Document, Shown: true}, Row{Field: "sensitive", Kind: Opaque})
 	add("Diagnostic", text("summary", maxText), text("detail", maxText), text("pointer", maxPointer))
 	add("ValidateResponse", Row{Field: "output_schema", Kind: Schema, Shown: true}, Row{Field: "paging_identity", Kind: Name, Shown: true})
@@ -127,6 +129,7 @@ func outboundRows(add adder) {
 	add("ConnectRequest", own("connection"), own("config_hash"), own("recipe"))
 	add("CheckConnectionRequest", own("connection"))
 	add("ExecuteRequest", own("action"), own("connection"), own("checkpoint"), own("page_cursor"), own("watermark"), own("page_note"), own("recipe"))
+	add("CallWord", own("execute"))
 	add("RunContext", own("workflow"), own("run_id"), own("step_id"), own("idempotency_key"), own("traceparent"))
 	add("ReconcileRequest", own("action"), own("connection"), own("checkpoint"), own("recipe"))
 	add("GetStateResponse", own("value"))

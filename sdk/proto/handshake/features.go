@@ -7,6 +7,7 @@ const (
 	FeatureValidateConfig = "validate_config" // of a plugin: it looks at ValidateRequest.config
 	FeatureSettings       = "settings"        // of a plugin: it describes what a project tells it; of a host: it tells it, and hands recipes back
 	FeatureIndex          = "index"           // of a plugin: it describes its actions one by one, by DescribeActions
+	FeatureExecuteStream  = "execute_stream"  // of a plugin: it answers ExecuteStream
 
 	FeatureState     = "state"      // of a host: GetState and PutState
 	FeatureTokens    = "tokens"     // of a host: AcquireToken and CommitToken
@@ -14,6 +15,12 @@ const (
 	FeaturePageNote  = "page_note"  // of a host: a page's note comes back with the next one
 	FeatureAllPages  = "all_pages"  // of a host: it says that it reads on to the last page
 	FeatureBlobs     = "blobs"      // of a host: PutBlob and GetBlob, where ExecuteRequest.blobs says so
+)
+
+// The bounds of a stream of calls, in bytes.
+const (
+	MaxStreamedPart = 64 << 10  // of a request, and of a part of an event
+	StreamedWindow  = 256 << 10 // of the events of a call that the host has not taken yet: with as much under way a plugin waits
 )
 
 // The bounds of large values, in bytes.

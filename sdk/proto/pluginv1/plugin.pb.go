@@ -290,7 +290,7 @@ func (x Log_Level) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Log_Level.Descriptor instead.
 func (Log_Level) EnumDescriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{27, 0}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{32, 0}
 }
 
 // Applied says whether the side effect happened.
@@ -343,7 +343,7 @@ func (x Error_Applied) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Error_Applied.Descriptor instead.
 func (Error_Applied) EnumDescriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{32, 0}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{37, 0}
 }
 
 // Value is a JSON document.
@@ -2273,6 +2273,296 @@ func (x *RunContext) GetScheduledAt() *timestamppb.Timestamp {
 	return nil
 }
 
+// ExecuteStreamRequest is what the host has to say at a time, of any calls.
+type ExecuteStreamRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Calls         []*CallWord            `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"` // in the order in which they are meant
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExecuteStreamRequest) Reset() {
+	*x = ExecuteStreamRequest{}
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExecuteStreamRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExecuteStreamRequest) ProtoMessage() {}
+
+func (x *ExecuteStreamRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExecuteStreamRequest.ProtoReflect.Descriptor instead.
+func (*ExecuteStreamRequest) Descriptor() ([]byte, []int) {
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *ExecuteStreamRequest) GetCalls() []*CallWord {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
+// CallWord is one thing that the host says of one call: `execute` begins it, the others are for a call that goes on, and mean nothing
+// when it has ended.
+type CallWord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Call          uint64                 `protobuf:"varint,1,opt,name=call,proto3" json:"call,omitempty"`      // names it, once for a process; in decimals it is what the plugin names in the metadata `flowrun-call-id`
+	Execute       []byte                 `protobuf:"bytes,2,opt,name=execute,proto3" json:"execute,omitempty"` // a whole ExecuteRequest, encoded, of at most 64 KiB: larger ones come by Execute
+	Timeout       *durationpb.Duration   `protobuf:"bytes,3,opt,name=timeout,proto3" json:"timeout,omitempty"` // with execute: how long the call may take; absent = as long as it likes
+	Cancel        bool                   `protobuf:"varint,4,opt,name=cancel,proto3" json:"cancel,omitempty"`  // nobody waits for the call any more
+	Taken         uint64                 `protobuf:"varint,5,opt,name=taken,proto3" json:"taken,omitempty"`    // how many more bytes of its events the host has taken
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallWord) Reset() {
+	*x = CallWord{}
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallWord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallWord) ProtoMessage() {}
+
+func (x *CallWord) ProtoReflect() protoreflect.Message {
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallWord.ProtoReflect.Descriptor instead.
+func (*CallWord) Descriptor() ([]byte, []int) {
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *CallWord) GetCall() uint64 {
+	if x != nil {
+		return x.Call
+	}
+	return 0
+}
+
+func (x *CallWord) GetExecute() []byte {
+	if x != nil {
+		return x.Execute
+	}
+	return nil
+}
+
+func (x *CallWord) GetTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.Timeout
+	}
+	return nil
+}
+
+func (x *CallWord) GetCancel() bool {
+	if x != nil {
+		return x.Cancel
+	}
+	return false
+}
+
+func (x *CallWord) GetTaken() uint64 {
+	if x != nil {
+		return x.Taken
+	}
+	return 0
+}
+
+// ExecuteStreamResponse is what the plugin has to say at a time, of any calls.
+type ExecuteStreamResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Events        []*CallEvent           `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"` // those of one call in their order
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExecuteStreamResponse) Reset() {
+	*x = ExecuteStreamResponse{}
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExecuteStreamResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExecuteStreamResponse) ProtoMessage() {}
+
+func (x *ExecuteStreamResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExecuteStreamResponse.ProtoReflect.Descriptor instead.
+func (*ExecuteStreamResponse) Descriptor() ([]byte, []int) {
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *ExecuteStreamResponse) GetEvents() []*CallEvent {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+// CallEvent is an event of a call, or a part of one, or its end without an answer. Completed, Pending and Failed end the call: nothing of it follows.
+type CallEvent struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Call          uint64                 `protobuf:"varint,1,opt,name=call,proto3" json:"call,omitempty"`    // of the CallWord that began it
+	Event         []byte                 `protobuf:"bytes,2,opt,name=event,proto3" json:"event,omitempty"`   // an ExecuteEvent, encoded, or a part of one: at most 64 KiB
+	More          bool                   `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"`    // the event goes on in the next CallEvent of the call
+	Status        *CallStatus            `protobuf:"bytes,4,opt,name=status,proto3" json:"status,omitempty"` // the call has ended without an answer: what Execute would end its stream with
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallEvent) Reset() {
+	*x = CallEvent{}
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallEvent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallEvent) ProtoMessage() {}
+
+func (x *CallEvent) ProtoReflect() protoreflect.Message {
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallEvent.ProtoReflect.Descriptor instead.
+func (*CallEvent) Descriptor() ([]byte, []int) {
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *CallEvent) GetCall() uint64 {
+	if x != nil {
+		return x.Call
+	}
+	return 0
+}
+
+func (x *CallEvent) GetEvent() []byte {
+	if x != nil {
+		return x.Event
+	}
+	return nil
+}
+
+func (x *CallEvent) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
+func (x *CallEvent) GetStatus() *CallStatus {
+	if x != nil {
+		return x.Status
+	}
+	return nil
+}
+
+// CallStatus is a gRPC status: for the transport alone, as with Execute.
+type CallStatus struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Code          uint32                 `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`      // of gRPC
+	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"` // for people
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallStatus) Reset() {
+	*x = CallStatus{}
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallStatus) ProtoMessage() {}
+
+func (x *CallStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallStatus.ProtoReflect.Descriptor instead.
+func (*CallStatus) Descriptor() ([]byte, []int) {
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *CallStatus) GetCode() uint32 {
+	if x != nil {
+		return x.Code
+	}
+	return 0
+}
+
+func (x *CallStatus) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 type ExecuteEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Event:
@@ -2289,7 +2579,7 @@ type ExecuteEvent struct {
 
 func (x *ExecuteEvent) Reset() {
 	*x = ExecuteEvent{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[26]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2301,7 +2591,7 @@ func (x *ExecuteEvent) String() string {
 func (*ExecuteEvent) ProtoMessage() {}
 
 func (x *ExecuteEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[26]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2314,7 +2604,7 @@ func (x *ExecuteEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteEvent.ProtoReflect.Descriptor instead.
 func (*ExecuteEvent) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{26}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ExecuteEvent) GetEvent() isExecuteEvent_Event {
@@ -2416,7 +2706,7 @@ type Log struct {
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[27]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2428,7 +2718,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[27]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2441,7 +2731,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{27}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Log) GetLevel() Log_Level {
@@ -2483,7 +2773,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[28]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2495,7 +2785,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[28]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2508,7 +2798,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{28}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Progress) GetFraction() float64 {
@@ -2538,7 +2828,7 @@ type Completed struct {
 
 func (x *Completed) Reset() {
 	*x = Completed{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[29]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2550,7 +2840,7 @@ func (x *Completed) String() string {
 func (*Completed) ProtoMessage() {}
 
 func (x *Completed) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[29]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2563,7 +2853,7 @@ func (x *Completed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Completed.ProtoReflect.Descriptor instead.
 func (*Completed) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{29}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Completed) GetOutput() *Value {
@@ -2614,7 +2904,7 @@ type Pending struct {
 
 func (x *Pending) Reset() {
 	*x = Pending{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[30]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2626,7 +2916,7 @@ func (x *Pending) String() string {
 func (*Pending) ProtoMessage() {}
 
 func (x *Pending) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[30]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2639,7 +2929,7 @@ func (x *Pending) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pending.ProtoReflect.Descriptor instead.
 func (*Pending) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{30}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Pending) GetRetryAfter() *durationpb.Duration {
@@ -2684,7 +2974,7 @@ type Prompt struct {
 
 func (x *Prompt) Reset() {
 	*x = Prompt{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[31]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2696,7 +2986,7 @@ func (x *Prompt) String() string {
 func (*Prompt) ProtoMessage() {}
 
 func (x *Prompt) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[31]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2709,7 +2999,7 @@ func (x *Prompt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prompt.ProtoReflect.Descriptor instead.
 func (*Prompt) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{31}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Prompt) GetTitle() string {
@@ -2766,7 +3056,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[32]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2778,7 +3068,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[32]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2791,7 +3081,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{32}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Error) GetCode() Code {
@@ -2878,7 +3168,7 @@ type ReconcileRequest struct {
 
 func (x *ReconcileRequest) Reset() {
 	*x = ReconcileRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[33]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2890,7 +3180,7 @@ func (x *ReconcileRequest) String() string {
 func (*ReconcileRequest) ProtoMessage() {}
 
 func (x *ReconcileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[33]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2903,7 +3193,7 @@ func (x *ReconcileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReconcileRequest.ProtoReflect.Descriptor instead.
 func (*ReconcileRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{33}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ReconcileRequest) GetAction() string {
@@ -2959,7 +3249,7 @@ type ReconcileResponse struct {
 
 func (x *ReconcileResponse) Reset() {
 	*x = ReconcileResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[34]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2971,7 +3261,7 @@ func (x *ReconcileResponse) String() string {
 func (*ReconcileResponse) ProtoMessage() {}
 
 func (x *ReconcileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[34]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2984,7 +3274,7 @@ func (x *ReconcileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReconcileResponse.ProtoReflect.Descriptor instead.
 func (*ReconcileResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{34}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ReconcileResponse) GetApplied() Error_Applied {
@@ -3018,7 +3308,7 @@ type GetStateRequest struct {
 
 func (x *GetStateRequest) Reset() {
 	*x = GetStateRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[35]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3030,7 +3320,7 @@ func (x *GetStateRequest) String() string {
 func (*GetStateRequest) ProtoMessage() {}
 
 func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[35]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3043,7 +3333,7 @@ func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateRequest.ProtoReflect.Descriptor instead.
 func (*GetStateRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{35}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GetStateRequest) GetScope() string {
@@ -3071,7 +3361,7 @@ type GetStateResponse struct {
 
 func (x *GetStateResponse) Reset() {
 	*x = GetStateResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[36]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3083,7 +3373,7 @@ func (x *GetStateResponse) String() string {
 func (*GetStateResponse) ProtoMessage() {}
 
 func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[36]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3096,7 +3386,7 @@ func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateResponse.ProtoReflect.Descriptor instead.
 func (*GetStateResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{36}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *GetStateResponse) GetValue() []byte {
@@ -3134,7 +3424,7 @@ type PutStateRequest struct {
 
 func (x *PutStateRequest) Reset() {
 	*x = PutStateRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[37]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3146,7 +3436,7 @@ func (x *PutStateRequest) String() string {
 func (*PutStateRequest) ProtoMessage() {}
 
 func (x *PutStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[37]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3159,7 +3449,7 @@ func (x *PutStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutStateRequest.ProtoReflect.Descriptor instead.
 func (*PutStateRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{37}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *PutStateRequest) GetScope() string {
@@ -3214,7 +3504,7 @@ type PutStateResponse struct {
 
 func (x *PutStateResponse) Reset() {
 	*x = PutStateResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[38]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3226,7 +3516,7 @@ func (x *PutStateResponse) String() string {
 func (*PutStateResponse) ProtoMessage() {}
 
 func (x *PutStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[38]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3239,7 +3529,7 @@ func (x *PutStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutStateResponse.ProtoReflect.Descriptor instead.
 func (*PutStateResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{38}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PutStateResponse) GetOk() bool {
@@ -3270,7 +3560,7 @@ type AcquireTokenRequest struct {
 
 func (x *AcquireTokenRequest) Reset() {
 	*x = AcquireTokenRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[39]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3282,7 +3572,7 @@ func (x *AcquireTokenRequest) String() string {
 func (*AcquireTokenRequest) ProtoMessage() {}
 
 func (x *AcquireTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[39]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3295,7 +3585,7 @@ func (x *AcquireTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireTokenRequest.ProtoReflect.Descriptor instead.
 func (*AcquireTokenRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{39}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *AcquireTokenRequest) GetConnection() string {
@@ -3347,7 +3637,7 @@ type AcquireTokenResponse struct {
 
 func (x *AcquireTokenResponse) Reset() {
 	*x = AcquireTokenResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[40]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3359,7 +3649,7 @@ func (x *AcquireTokenResponse) String() string {
 func (*AcquireTokenResponse) ProtoMessage() {}
 
 func (x *AcquireTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[40]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3372,7 +3662,7 @@ func (x *AcquireTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireTokenResponse.ProtoReflect.Descriptor instead.
 func (*AcquireTokenResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{40}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *AcquireTokenResponse) GetResult() isAcquireTokenResponse_Result {
@@ -3445,7 +3735,7 @@ type StoredToken struct {
 
 func (x *StoredToken) Reset() {
 	*x = StoredToken{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[41]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3457,7 +3747,7 @@ func (x *StoredToken) String() string {
 func (*StoredToken) ProtoMessage() {}
 
 func (x *StoredToken) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[41]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3470,7 +3760,7 @@ func (x *StoredToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoredToken.ProtoReflect.Descriptor instead.
 func (*StoredToken) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{41}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *StoredToken) GetState() string {
@@ -3522,7 +3812,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[42]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3534,7 +3824,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[42]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3547,7 +3837,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{42}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Token) GetAccessToken() string {
@@ -3604,7 +3894,7 @@ type RefreshLease struct {
 
 func (x *RefreshLease) Reset() {
 	*x = RefreshLease{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[43]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3616,7 +3906,7 @@ func (x *RefreshLease) String() string {
 func (*RefreshLease) ProtoMessage() {}
 
 func (x *RefreshLease) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[43]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3629,7 +3919,7 @@ func (x *RefreshLease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshLease.ProtoReflect.Descriptor instead.
 func (*RefreshLease) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{43}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RefreshLease) GetId() string {
@@ -3664,7 +3954,7 @@ type CommitTokenRequest struct {
 
 func (x *CommitTokenRequest) Reset() {
 	*x = CommitTokenRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[44]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3676,7 +3966,7 @@ func (x *CommitTokenRequest) String() string {
 func (*CommitTokenRequest) ProtoMessage() {}
 
 func (x *CommitTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[44]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3689,7 +3979,7 @@ func (x *CommitTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitTokenRequest.ProtoReflect.Descriptor instead.
 func (*CommitTokenRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{44}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CommitTokenRequest) GetLeaseId() string {
@@ -3722,7 +4012,7 @@ type CommitTokenResponse struct {
 
 func (x *CommitTokenResponse) Reset() {
 	*x = CommitTokenResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[45]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3734,7 +4024,7 @@ func (x *CommitTokenResponse) String() string {
 func (*CommitTokenResponse) ProtoMessage() {}
 
 func (x *CommitTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[45]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3747,7 +4037,7 @@ func (x *CommitTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitTokenResponse.ProtoReflect.Descriptor instead.
 func (*CommitTokenResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{45}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CommitTokenResponse) GetToken() *Token {
@@ -3774,7 +4064,7 @@ type PutBlobRequest struct {
 
 func (x *PutBlobRequest) Reset() {
 	*x = PutBlobRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[46]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3786,7 +4076,7 @@ func (x *PutBlobRequest) String() string {
 func (*PutBlobRequest) ProtoMessage() {}
 
 func (x *PutBlobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[46]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3799,7 +4089,7 @@ func (x *PutBlobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutBlobRequest.ProtoReflect.Descriptor instead.
 func (*PutBlobRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{46}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PutBlobRequest) GetUpload() string {
@@ -3869,7 +4159,7 @@ type PutBlobResponse struct {
 
 func (x *PutBlobResponse) Reset() {
 	*x = PutBlobResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[47]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3881,7 +4171,7 @@ func (x *PutBlobResponse) String() string {
 func (*PutBlobResponse) ProtoMessage() {}
 
 func (x *PutBlobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[47]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3894,7 +4184,7 @@ func (x *PutBlobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutBlobResponse.ProtoReflect.Descriptor instead.
 func (*PutBlobResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{47}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *PutBlobResponse) GetSize() uint64 {
@@ -3929,7 +4219,7 @@ type GetBlobRequest struct {
 
 func (x *GetBlobRequest) Reset() {
 	*x = GetBlobRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[48]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3941,7 +4231,7 @@ func (x *GetBlobRequest) String() string {
 func (*GetBlobRequest) ProtoMessage() {}
 
 func (x *GetBlobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[48]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3954,7 +4244,7 @@ func (x *GetBlobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBlobRequest.ProtoReflect.Descriptor instead.
 func (*GetBlobRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{48}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *GetBlobRequest) GetDigest() string {
@@ -3988,7 +4278,7 @@ type GetBlobResponse struct {
 
 func (x *GetBlobResponse) Reset() {
 	*x = GetBlobResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[49]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4000,7 +4290,7 @@ func (x *GetBlobResponse) String() string {
 func (*GetBlobResponse) ProtoMessage() {}
 
 func (x *GetBlobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[49]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4013,7 +4303,7 @@ func (x *GetBlobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBlobResponse.ProtoReflect.Descriptor instead.
 func (*GetBlobResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{49}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *GetBlobResponse) GetData() []byte {
@@ -4209,7 +4499,26 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\aattempt\x18\x04 \x01(\rR\aattempt\x12'\n" +
 	"\x0fidempotency_key\x18\x05 \x01(\tR\x0eidempotencyKey\x12 \n" +
 	"\vtraceparent\x18\x06 \x01(\tR\vtraceparent\x12=\n" +
-	"\fscheduled_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\vscheduledAt\"\xa8\x02\n" +
+	"\fscheduled_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\vscheduledAt\"I\n" +
+	"\x14ExecuteStreamRequest\x121\n" +
+	"\x05calls\x18\x01 \x03(\v2\x1b.flowrun.plugin.v1.CallWordR\x05calls\"\x9b\x01\n" +
+	"\bCallWord\x12\x12\n" +
+	"\x04call\x18\x01 \x01(\x04R\x04call\x12\x18\n" +
+	"\aexecute\x18\x02 \x01(\fR\aexecute\x123\n" +
+	"\atimeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12\x16\n" +
+	"\x06cancel\x18\x04 \x01(\bR\x06cancel\x12\x14\n" +
+	"\x05taken\x18\x05 \x01(\x04R\x05taken\"M\n" +
+	"\x15ExecuteStreamResponse\x124\n" +
+	"\x06events\x18\x01 \x03(\v2\x1c.flowrun.plugin.v1.CallEventR\x06events\"\x80\x01\n" +
+	"\tCallEvent\x12\x12\n" +
+	"\x04call\x18\x01 \x01(\x04R\x04call\x12\x14\n" +
+	"\x05event\x18\x02 \x01(\fR\x05event\x12\x12\n" +
+	"\x04more\x18\x03 \x01(\bR\x04more\x125\n" +
+	"\x06status\x18\x04 \x01(\v2\x1d.flowrun.plugin.v1.CallStatusR\x06status\":\n" +
+	"\n" +
+	"CallStatus\x12\x12\n" +
+	"\x04code\x18\x01 \x01(\rR\x04code\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"\xa8\x02\n" +
 	"\fExecuteEvent\x12*\n" +
 	"\x03log\x18\x01 \x01(\v2\x16.flowrun.plugin.v1.LogH\x00R\x03log\x129\n" +
 	"\bprogress\x18\x02 \x01(\v2\x1b.flowrun.plugin.v1.ProgressH\x00R\bprogress\x12<\n" +
@@ -4394,7 +4703,7 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x10CODE_UNSUPPORTED\x10\x10\x12\x10\n" +
 	"\fCODE_CRASHED\x10\x11\x12\x11\n" +
 	"\rCODE_INTERNAL\x10\x12\x12\x18\n" +
-	"\x14CODE_UNKNOWN_OUTCOME\x10\x132\x81\x05\n" +
+	"\x14CODE_UNKNOWN_OUTCOME\x10\x132\xe9\x05\n" +
 	"\x06Plugin\x12S\n" +
 	"\bDescribe\x12\".flowrun.plugin.v1.DescribeRequest\x1a#.flowrun.plugin.v1.DescribeResponse\x12S\n" +
 	"\bValidate\x12\".flowrun.plugin.v1.ValidateRequest\x1a#.flowrun.plugin.v1.ValidateResponse\x12P\n" +
@@ -4402,7 +4711,8 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x0fCheckConnection\x12).flowrun.plugin.v1.CheckConnectionRequest\x1a*.flowrun.plugin.v1.CheckConnectionResponse\x12O\n" +
 	"\aExecute\x12!.flowrun.plugin.v1.ExecuteRequest\x1a\x1f.flowrun.plugin.v1.ExecuteEvent0\x01\x12V\n" +
 	"\tReconcile\x12#.flowrun.plugin.v1.ReconcileRequest\x1a$.flowrun.plugin.v1.ReconcileResponse\x12h\n" +
-	"\x0fDescribeActions\x12).flowrun.plugin.v1.DescribeActionsRequest\x1a*.flowrun.plugin.v1.DescribeActionsResponse2\x93\x04\n" +
+	"\x0fDescribeActions\x12).flowrun.plugin.v1.DescribeActionsRequest\x1a*.flowrun.plugin.v1.DescribeActionsResponse\x12f\n" +
+	"\rExecuteStream\x12'.flowrun.plugin.v1.ExecuteStreamRequest\x1a(.flowrun.plugin.v1.ExecuteStreamResponse(\x010\x012\x93\x04\n" +
 	"\x04Host\x12S\n" +
 	"\bGetState\x12\".flowrun.plugin.v1.GetStateRequest\x1a#.flowrun.plugin.v1.GetStateResponse\x12S\n" +
 	"\bPutState\x12\".flowrun.plugin.v1.PutStateRequest\x1a#.flowrun.plugin.v1.PutStateResponse\x12_\n" +
@@ -4424,7 +4734,7 @@ func file_flowrun_plugin_v1_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_flowrun_plugin_v1_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_flowrun_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_flowrun_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
 var file_flowrun_plugin_v1_plugin_proto_goTypes = []any{
 	(Effect)(0),                     // 0: flowrun.plugin.v1.Effect
 	(Code)(0),                       // 1: flowrun.plugin.v1.Code
@@ -4457,32 +4767,37 @@ var file_flowrun_plugin_v1_plugin_proto_goTypes = []any{
 	(*CheckConnectionResponse)(nil), // 28: flowrun.plugin.v1.CheckConnectionResponse
 	(*ExecuteRequest)(nil),          // 29: flowrun.plugin.v1.ExecuteRequest
 	(*RunContext)(nil),              // 30: flowrun.plugin.v1.RunContext
-	(*ExecuteEvent)(nil),            // 31: flowrun.plugin.v1.ExecuteEvent
-	(*Log)(nil),                     // 32: flowrun.plugin.v1.Log
-	(*Progress)(nil),                // 33: flowrun.plugin.v1.Progress
-	(*Completed)(nil),               // 34: flowrun.plugin.v1.Completed
-	(*Pending)(nil),                 // 35: flowrun.plugin.v1.Pending
-	(*Prompt)(nil),                  // 36: flowrun.plugin.v1.Prompt
-	(*Error)(nil),                   // 37: flowrun.plugin.v1.Error
-	(*ReconcileRequest)(nil),        // 38: flowrun.plugin.v1.ReconcileRequest
-	(*ReconcileResponse)(nil),       // 39: flowrun.plugin.v1.ReconcileResponse
-	(*GetStateRequest)(nil),         // 40: flowrun.plugin.v1.GetStateRequest
-	(*GetStateResponse)(nil),        // 41: flowrun.plugin.v1.GetStateResponse
-	(*PutStateRequest)(nil),         // 42: flowrun.plugin.v1.PutStateRequest
-	(*PutStateResponse)(nil),        // 43: flowrun.plugin.v1.PutStateResponse
-	(*AcquireTokenRequest)(nil),     // 44: flowrun.plugin.v1.AcquireTokenRequest
-	(*AcquireTokenResponse)(nil),    // 45: flowrun.plugin.v1.AcquireTokenResponse
-	(*StoredToken)(nil),             // 46: flowrun.plugin.v1.StoredToken
-	(*Token)(nil),                   // 47: flowrun.plugin.v1.Token
-	(*RefreshLease)(nil),            // 48: flowrun.plugin.v1.RefreshLease
-	(*CommitTokenRequest)(nil),      // 49: flowrun.plugin.v1.CommitTokenRequest
-	(*CommitTokenResponse)(nil),     // 50: flowrun.plugin.v1.CommitTokenResponse
-	(*PutBlobRequest)(nil),          // 51: flowrun.plugin.v1.PutBlobRequest
-	(*PutBlobResponse)(nil),         // 52: flowrun.plugin.v1.PutBlobResponse
-	(*GetBlobRequest)(nil),          // 53: flowrun.plugin.v1.GetBlobRequest
-	(*GetBlobResponse)(nil),         // 54: flowrun.plugin.v1.GetBlobResponse
-	(*durationpb.Duration)(nil),     // 55: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),   // 56: google.protobuf.Timestamp
+	(*ExecuteStreamRequest)(nil),    // 31: flowrun.plugin.v1.ExecuteStreamRequest
+	(*CallWord)(nil),                // 32: flowrun.plugin.v1.CallWord
+	(*ExecuteStreamResponse)(nil),   // 33: flowrun.plugin.v1.ExecuteStreamResponse
+	(*CallEvent)(nil),               // 34: flowrun.plugin.v1.CallEvent
+	(*CallStatus)(nil),              // 35: flowrun.plugin.v1.CallStatus
+	(*ExecuteEvent)(nil),            // 36: flowrun.plugin.v1.ExecuteEvent
+	(*Log)(nil),                     // 37: flowrun.plugin.v1.Log
+	(*Progress)(nil),                // 38: flowrun.plugin.v1.Progress
+	(*Completed)(nil),               // 39: flowrun.plugin.v1.Completed
+	(*Pending)(nil),                 // 40: flowrun.plugin.v1.Pending
+	(*Prompt)(nil),                  // 41: flowrun.plugin.v1.Prompt
+	(*Error)(nil),                   // 42: flowrun.plugin.v1.Error
+	(*ReconcileRequest)(nil),        // 43: flowrun.plugin.v1.ReconcileRequest
+	(*ReconcileResponse)(nil),       // 44: flowrun.plugin.v1.ReconcileResponse
+	(*GetStateRequest)(nil),         // 45: flowrun.plugin.v1.GetStateRequest
+	(*GetStateResponse)(nil),        // 46: flowrun.plugin.v1.GetStateResponse
+	(*PutStateRequest)(nil),         // 47: flowrun.plugin.v1.PutStateRequest
+	(*PutStateResponse)(nil),        // 48: flowrun.plugin.v1.PutStateResponse
+	(*AcquireTokenRequest)(nil),     // 49: flowrun.plugin.v1.AcquireTokenRequest
+	(*AcquireTokenResponse)(nil),    // 50: flowrun.plugin.v1.AcquireTokenResponse
+	(*StoredToken)(nil),             // 51: flowrun.plugin.v1.StoredToken
+	(*Token)(nil),                   // 52: flowrun.plugin.v1.Token
+	(*RefreshLease)(nil),            // 53: flowrun.plugin.v1.RefreshLease
+	(*CommitTokenRequest)(nil),      // 54: flowrun.plugin.v1.CommitTokenRequest
+	(*CommitTokenResponse)(nil),     // 55: flowrun.plugin.v1.CommitTokenResponse
+	(*PutBlobRequest)(nil),          // 56: flowrun.plugin.v1.PutBlobRequest
+	(*PutBlobResponse)(nil),         // 57: flowrun.plugin.v1.PutBlobResponse
+	(*GetBlobRequest)(nil),          // 58: flowrun.plugin.v1.GetBlobRequest
+	(*GetBlobResponse)(nil),         // 59: flowrun.plugin.v1.GetBlobResponse
+	(*durationpb.Duration)(nil),     // 60: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),   // 61: google.protobuf.Timestamp
 }
 var file_flowrun_plugin_v1_plugin_proto_depIdxs = []int32{
 	6,  // 0: flowrun.plugin.v1.DescribeRequest.host:type_name -> flowrun.plugin.v1.Capabilities
@@ -4498,14 +4813,14 @@ var file_flowrun_plugin_v1_plugin_proto_depIdxs = []int32{
 	13, // 10: flowrun.plugin.v1.DescribeResponse.login:type_name -> flowrun.plugin.v1.Login
 	22, // 11: flowrun.plugin.v1.DescribeResponse.diagnostics:type_name -> flowrun.plugin.v1.Diagnostic
 	14, // 12: flowrun.plugin.v1.DescribeResponse.delivery:type_name -> flowrun.plugin.v1.Delivery
-	55, // 13: flowrun.plugin.v1.Limiter.window:type_name -> google.protobuf.Duration
+	60, // 13: flowrun.plugin.v1.Limiter.window:type_name -> google.protobuf.Duration
 	0,  // 14: flowrun.plugin.v1.Action.effect:type_name -> flowrun.plugin.v1.Effect
-	55, // 15: flowrun.plugin.v1.Action.default_timeout:type_name -> google.protobuf.Duration
+	60, // 15: flowrun.plugin.v1.Action.default_timeout:type_name -> google.protobuf.Duration
 	18, // 16: flowrun.plugin.v1.Action.paging:type_name -> flowrun.plugin.v1.Paging
 	20, // 17: flowrun.plugin.v1.Action.examples:type_name -> flowrun.plugin.v1.Example
 	21, // 18: flowrun.plugin.v1.Action.faults:type_name -> flowrun.plugin.v1.Fault
 	19, // 19: flowrun.plugin.v1.Action.range:type_name -> flowrun.plugin.v1.Range
-	55, // 20: flowrun.plugin.v1.Range.max:type_name -> google.protobuf.Duration
+	60, // 20: flowrun.plugin.v1.Range.max:type_name -> google.protobuf.Duration
 	1,  // 21: flowrun.plugin.v1.Fault.code:type_name -> flowrun.plugin.v1.Code
 	2,  // 22: flowrun.plugin.v1.Diagnostic.severity:type_name -> flowrun.plugin.v1.Diagnostic.Severity
 	5,  // 23: flowrun.plugin.v1.ValidateRequest.input:type_name -> flowrun.plugin.v1.Value
@@ -4513,72 +4828,78 @@ var file_flowrun_plugin_v1_plugin_proto_depIdxs = []int32{
 	22, // 25: flowrun.plugin.v1.ValidateResponse.diagnostics:type_name -> flowrun.plugin.v1.Diagnostic
 	5,  // 26: flowrun.plugin.v1.ConnectRequest.config:type_name -> flowrun.plugin.v1.Value
 	22, // 27: flowrun.plugin.v1.ConnectResponse.diagnostics:type_name -> flowrun.plugin.v1.Diagnostic
-	37, // 28: flowrun.plugin.v1.CheckConnectionResponse.error:type_name -> flowrun.plugin.v1.Error
+	42, // 28: flowrun.plugin.v1.CheckConnectionResponse.error:type_name -> flowrun.plugin.v1.Error
 	5,  // 29: flowrun.plugin.v1.ExecuteRequest.input:type_name -> flowrun.plugin.v1.Value
 	30, // 30: flowrun.plugin.v1.ExecuteRequest.run:type_name -> flowrun.plugin.v1.RunContext
-	56, // 31: flowrun.plugin.v1.RunContext.scheduled_at:type_name -> google.protobuf.Timestamp
-	32, // 32: flowrun.plugin.v1.ExecuteEvent.log:type_name -> flowrun.plugin.v1.Log
-	33, // 33: flowrun.plugin.v1.ExecuteEvent.progress:type_name -> flowrun.plugin.v1.Progress
-	34, // 34: flowrun.plugin.v1.ExecuteEvent.completed:type_name -> flowrun.plugin.v1.Completed
-	35, // 35: flowrun.plugin.v1.ExecuteEvent.pending:type_name -> flowrun.plugin.v1.Pending
-	37, // 36: flowrun.plugin.v1.ExecuteEvent.failed:type_name -> flowrun.plugin.v1.Error
-	3,  // 37: flowrun.plugin.v1.Log.level:type_name -> flowrun.plugin.v1.Log.Level
-	56, // 38: flowrun.plugin.v1.Log.time:type_name -> google.protobuf.Timestamp
-	5,  // 39: flowrun.plugin.v1.Completed.output:type_name -> flowrun.plugin.v1.Value
-	55, // 40: flowrun.plugin.v1.Pending.retry_after:type_name -> google.protobuf.Duration
-	36, // 41: flowrun.plugin.v1.Pending.prompt:type_name -> flowrun.plugin.v1.Prompt
-	56, // 42: flowrun.plugin.v1.Prompt.expires_at:type_name -> google.protobuf.Timestamp
-	1,  // 43: flowrun.plugin.v1.Error.code:type_name -> flowrun.plugin.v1.Code
-	55, // 44: flowrun.plugin.v1.Error.retry_after:type_name -> google.protobuf.Duration
-	4,  // 45: flowrun.plugin.v1.Error.applied:type_name -> flowrun.plugin.v1.Error.Applied
-	5,  // 46: flowrun.plugin.v1.ReconcileRequest.input:type_name -> flowrun.plugin.v1.Value
-	30, // 47: flowrun.plugin.v1.ReconcileRequest.run:type_name -> flowrun.plugin.v1.RunContext
-	4,  // 48: flowrun.plugin.v1.ReconcileResponse.applied:type_name -> flowrun.plugin.v1.Error.Applied
-	5,  // 49: flowrun.plugin.v1.ReconcileResponse.output:type_name -> flowrun.plugin.v1.Value
-	55, // 50: flowrun.plugin.v1.PutStateRequest.ttl:type_name -> google.protobuf.Duration
-	55, // 51: flowrun.plugin.v1.AcquireTokenRequest.min_ttl:type_name -> google.protobuf.Duration
-	47, // 52: flowrun.plugin.v1.AcquireTokenResponse.token:type_name -> flowrun.plugin.v1.Token
-	48, // 53: flowrun.plugin.v1.AcquireTokenResponse.lease:type_name -> flowrun.plugin.v1.RefreshLease
-	46, // 54: flowrun.plugin.v1.AcquireTokenResponse.stored:type_name -> flowrun.plugin.v1.StoredToken
-	56, // 55: flowrun.plugin.v1.StoredToken.expires_at:type_name -> google.protobuf.Timestamp
-	56, // 56: flowrun.plugin.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
-	47, // 57: flowrun.plugin.v1.RefreshLease.stale:type_name -> flowrun.plugin.v1.Token
-	56, // 58: flowrun.plugin.v1.RefreshLease.until:type_name -> google.protobuf.Timestamp
-	47, // 59: flowrun.plugin.v1.CommitTokenRequest.token:type_name -> flowrun.plugin.v1.Token
-	37, // 60: flowrun.plugin.v1.CommitTokenRequest.error:type_name -> flowrun.plugin.v1.Error
-	47, // 61: flowrun.plugin.v1.CommitTokenResponse.token:type_name -> flowrun.plugin.v1.Token
-	5,  // 62: flowrun.plugin.v1.PutBlobResponse.reference:type_name -> flowrun.plugin.v1.Value
-	7,  // 63: flowrun.plugin.v1.Plugin.Describe:input_type -> flowrun.plugin.v1.DescribeRequest
-	23, // 64: flowrun.plugin.v1.Plugin.Validate:input_type -> flowrun.plugin.v1.ValidateRequest
-	25, // 65: flowrun.plugin.v1.Plugin.Connect:input_type -> flowrun.plugin.v1.ConnectRequest
-	27, // 66: flowrun.plugin.v1.Plugin.CheckConnection:input_type -> flowrun.plugin.v1.CheckConnectionRequest
-	29, // 67: flowrun.plugin.v1.Plugin.Execute:input_type -> flowrun.plugin.v1.ExecuteRequest
-	38, // 68: flowrun.plugin.v1.Plugin.Reconcile:input_type -> flowrun.plugin.v1.ReconcileRequest
-	10, // 69: flowrun.plugin.v1.Plugin.DescribeActions:input_type -> flowrun.plugin.v1.DescribeActionsRequest
-	40, // 70: flowrun.plugin.v1.Host.GetState:input_type -> flowrun.plugin.v1.GetStateRequest
-	42, // 71: flowrun.plugin.v1.Host.PutState:input_type -> flowrun.plugin.v1.PutStateRequest
-	44, // 72: flowrun.plugin.v1.Host.AcquireToken:input_type -> flowrun.plugin.v1.AcquireTokenRequest
-	49, // 73: flowrun.plugin.v1.Host.CommitToken:input_type -> flowrun.plugin.v1.CommitTokenRequest
-	51, // 74: flowrun.plugin.v1.Host.PutBlob:input_type -> flowrun.plugin.v1.PutBlobRequest
-	53, // 75: flowrun.plugin.v1.Host.GetBlob:input_type -> flowrun.plugin.v1.GetBlobRequest
-	12, // 76: flowrun.plugin.v1.Plugin.Describe:output_type -> flowrun.plugin.v1.DescribeResponse
-	24, // 77: flowrun.plugin.v1.Plugin.Validate:output_type -> flowrun.plugin.v1.ValidateResponse
-	26, // 78: flowrun.plugin.v1.Plugin.Connect:output_type -> flowrun.plugin.v1.ConnectResponse
-	28, // 79: flowrun.plugin.v1.Plugin.CheckConnection:output_type -> flowrun.plugin.v1.CheckConnectionResponse
-	31, // 80: flowrun.plugin.v1.Plugin.Execute:output_type -> flowrun.plugin.v1.ExecuteEvent
-	39, // 81: flowrun.plugin.v1.Plugin.Reconcile:output_type -> flowrun.plugin.v1.ReconcileResponse
-	11, // 82: flowrun.plugin.v1.Plugin.DescribeActions:output_type -> flowrun.plugin.v1.DescribeActionsResponse
-	41, // 83: flowrun.plugin.v1.Host.GetState:output_type -> flowrun.plugin.v1.GetStateResponse
-	43, // 84: flowrun.plugin.v1.Host.PutState:output_type -> flowrun.plugin.v1.PutStateResponse
-	45, // 85: flowrun.plugin.v1.Host.AcquireToken:output_type -> flowrun.plugin.v1.AcquireTokenResponse
-	50, // 86: flowrun.plugin.v1.Host.CommitToken:output_type -> flowrun.plugin.v1.CommitTokenResponse
-	52, // 87: flowrun.plugin.v1.Host.PutBlob:output_type -> flowrun.plugin.v1.PutBlobResponse
-	54, // 88: flowrun.plugin.v1.Host.GetBlob:output_type -> flowrun.plugin.v1.GetBlobResponse
-	76, // [76:89] is the sub-list for method output_type
-	63, // [63:76] is the sub-list for method input_type
-	63, // [63:63] is the sub-list for extension type_name
-	63, // [63:63] is the sub-list for extension extendee
-	0,  // [0:63] is the sub-list for field type_name
+	61, // 31: flowrun.plugin.v1.RunContext.scheduled_at:type_name -> google.protobuf.Timestamp
+	32, // 32: flowrun.plugin.v1.ExecuteStreamRequest.calls:type_name -> flowrun.plugin.v1.CallWord
+	60, // 33: flowrun.plugin.v1.CallWord.timeout:type_name -> google.protobuf.Duration
+	34, // 34: flowrun.plugin.v1.ExecuteStreamResponse.events:type_name -> flowrun.plugin.v1.CallEvent
+	35, // 35: flowrun.plugin.v1.CallEvent.status:type_name -> flowrun.plugin.v1.CallStatus
+	37, // 36: flowrun.plugin.v1.ExecuteEvent.log:type_name -> flowrun.plugin.v1.Log
+	38, // 37: flowrun.plugin.v1.ExecuteEvent.progress:type_name -> flowrun.plugin.v1.Progress
+	39, // 38: flowrun.plugin.v1.ExecuteEvent.completed:type_name -> flowrun.plugin.v1.Completed
+	40, // 39: flowrun.plugin.v1.ExecuteEvent.pending:type_name -> flowrun.plugin.v1.Pending
+	42, // 40: flowrun.plugin.v1.ExecuteEvent.failed:type_name -> flowrun.plugin.v1.Error
+	3,  // 41: flowrun.plugin.v1.Log.level:type_name -> flowrun.plugin.v1.Log.Level
+	61, // 42: flowrun.plugin.v1.Log.time:type_name -> google.protobuf.Timestamp
+	5,  // 43: flowrun.plugin.v1.Completed.output:type_name -> flowrun.plugin.v1.Value
+	60, // 44: flowrun.plugin.v1.Pending.retry_after:type_name -> google.protobuf.Duration
+	41, // 45: flowrun.plugin.v1.Pending.prompt:type_name -> flowrun.plugin.v1.Prompt
+	61, // 46: flowrun.plugin.v1.Prompt.expires_at:type_name -> google.protobuf.Timestamp
+	1,  // 47: flowrun.plugin.v1.Error.code:type_name -> flowrun.plugin.v1.Code
+	60, // 48: flowrun.plugin.v1.Error.retry_after:type_name -> google.protobuf.Duration
+	4,  // 49: flowrun.plugin.v1.Error.applied:type_name -> flowrun.plugin.v1.Error.Applied
+	5,  // 50: flowrun.plugin.v1.ReconcileRequest.input:type_name -> flowrun.plugin.v1.Value
+	30, // 51: flowrun.plugin.v1.ReconcileRequest.run:type_name -> flowrun.plugin.v1.RunContext
+	4,  // 52: flowrun.plugin.v1.ReconcileResponse.applied:type_name -> flowrun.plugin.v1.Error.Applied
+	5,  // 53: flowrun.plugin.v1.ReconcileResponse.output:type_name -> flowrun.plugin.v1.Value
+	60, // 54: flowrun.plugin.v1.PutStateRequest.ttl:type_name -> google.protobuf.Duration
+	60, // 55: flowrun.plugin.v1.AcquireTokenRequest.min_ttl:type_name -> google.protobuf.Duration
+	52, // 56: flowrun.plugin.v1.AcquireTokenResponse.token:type_name -> flowrun.plugin.v1.Token
+	53, // 57: flowrun.plugin.v1.AcquireTokenResponse.lease:type_name -> flowrun.plugin.v1.RefreshLease
+	51, // 58: flowrun.plugin.v1.AcquireTokenResponse.stored:type_name -> flowrun.plugin.v1.StoredToken
+	61, // 59: flowrun.plugin.v1.StoredToken.expires_at:type_name -> google.protobuf.Timestamp
+	61, // 60: flowrun.plugin.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
+	52, // 61: flowrun.plugin.v1.RefreshLease.stale:type_name -> flowrun.plugin.v1.Token
+	61, // 62: flowrun.plugin.v1.RefreshLease.until:type_name -> google.protobuf.Timestamp
+	52, // 63: flowrun.plugin.v1.CommitTokenRequest.token:type_name -> flowrun.plugin.v1.Token
+	42, // 64: flowrun.plugin.v1.CommitTokenRequest.error:type_name -> flowrun.plugin.v1.Error
+	52, // 65: flowrun.plugin.v1.CommitTokenResponse.token:type_name -> flowrun.plugin.v1.Token
+	5,  // 66: flowrun.plugin.v1.PutBlobResponse.reference:type_name -> flowrun.plugin.v1.Value
+	7,  // 67: flowrun.plugin.v1.Plugin.Describe:input_type -> flowrun.plugin.v1.DescribeRequest
+	23, // 68: flowrun.plugin.v1.Plugin.Validate:input_type -> flowrun.plugin.v1.ValidateRequest
+	25, // 69: flowrun.plugin.v1.Plugin.Connect:input_type -> flowrun.plugin.v1.ConnectRequest
+	27, // 70: flowrun.plugin.v1.Plugin.CheckConnection:input_type -> flowrun.plugin.v1.CheckConnectionRequest
+	29, // 71: flowrun.plugin.v1.Plugin.Execute:input_type -> flowrun.plugin.v1.ExecuteRequest
+	43, // 72: flowrun.plugin.v1.Plugin.Reconcile:input_type -> flowrun.plugin.v1.ReconcileRequest
+	10, // 73: flowrun.plugin.v1.Plugin.DescribeActions:input_type -> flowrun.plugin.v1.DescribeActionsRequest
+	31, // 74: flowrun.plugin.v1.Plugin.ExecuteStream:input_type -> flowrun.plugin.v1.ExecuteStreamRequest
+	45, // 75: flowrun.plugin.v1.Host.GetState:input_type -> flowrun.plugin.v1.GetStateRequest
+	47, // 76: flowrun.plugin.v1.Host.PutState:input_type -> flowrun.plugin.v1.PutStateRequest
+	49, // 77: flowrun.plugin.v1.Host.AcquireToken:input_type -> flowrun.plugin.v1.AcquireTokenRequest
+	54, // 78: flowrun.plugin.v1.Host.CommitToken:input_type -> flowrun.plugin.v1.CommitTokenRequest
+	56, // 79: flowrun.plugin.v1.Host.PutBlob:input_type -> flowrun.plugin.v1.PutBlobRequest
+	58, // 80: flowrun.plugin.v1.Host.GetBlob:input_type -> flowrun.plugin.v1.GetBlobRequest
+	12, // 81: flowrun.plugin.v1.Plugin.Describe:output_type -> flowrun.plugin.v1.DescribeResponse
+	24, // 82: flowrun.plugin.v1.Plugin.Validate:output_type -> flowrun.plugin.v1.ValidateResponse
+	26, // 83: flowrun.plugin.v1.Plugin.Connect:output_type -> flowrun.plugin.v1.ConnectResponse
+	28, // 84: flowrun.plugin.v1.Plugin.CheckConnection:output_type -> flowrun.plugin.v1.CheckConnectionResponse
+	36, // 85: flowrun.plugin.v1.Plugin.Execute:output_type -> flowrun.plugin.v1.ExecuteEvent
+	44, // 86: flowrun.plugin.v1.Plugin.Reconcile:output_type -> flowrun.plugin.v1.ReconcileResponse
+	11, // 87: flowrun.plugin.v1.Plugin.DescribeActions:output_type -> flowrun.plugin.v1.DescribeActionsResponse
+	33, // 88: flowrun.plugin.v1.Plugin.ExecuteStream:output_type -> flowrun.plugin.v1.ExecuteStreamResponse
+	46, // 89: flowrun.plugin.v1.Host.GetState:output_type -> flowrun.plugin.v1.GetStateResponse
+	48, // 90: flowrun.plugin.v1.Host.PutState:output_type -> flowrun.plugin.v1.PutStateResponse
+	50, // 91: flowrun.plugin.v1.Host.AcquireToken:output_type -> flowrun.plugin.v1.AcquireTokenResponse
+	55, // 92: flowrun.plugin.v1.Host.CommitToken:output_type -> flowrun.plugin.v1.CommitTokenResponse
+	57, // 93: flowrun.plugin.v1.Host.PutBlob:output_type -> flowrun.plugin.v1.PutBlobResponse
+	59, // 94: flowrun.plugin.v1.Host.GetBlob:output_type -> flowrun.plugin.v1.GetBlobResponse
+	81, // [81:95] is the sub-list for method output_type
+	67, // [67:81] is the sub-list for method input_type
+	67, // [67:67] is the sub-list for extension type_name
+	67, // [67:67] is the sub-list for extension extendee
+	0,  // [0:67] is the sub-list for field type_name
 }
 
 func init() { file_flowrun_plugin_v1_plugin_proto_init() }
@@ -4586,14 +4907,14 @@ func file_flowrun_plugin_v1_plugin_proto_init() {
 	if File_flowrun_plugin_v1_plugin_proto != nil {
 		return
 	}
-	file_flowrun_plugin_v1_plugin_proto_msgTypes[26].OneofWrappers = []any{
+	file_flowrun_plugin_v1_plugin_proto_msgTypes[31].OneofWrappers = []any{
 		(*ExecuteEvent_Log)(nil),
 		(*ExecuteEvent_Progress)(nil),
 		(*ExecuteEvent_Completed)(nil),
 		(*ExecuteEvent_Pending)(nil),
 		(*ExecuteEvent_Failed)(nil),
 	}
-	file_flowrun_plugin_v1_plugin_proto_msgTypes[40].OneofWrappers = []any{
+	file_flowrun_plugin_v1_plugin_proto_msgTypes[45].OneofWrappers = []any{
 		(*AcquireTokenResponse_Token)(nil),
 		(*AcquireTokenResponse_Lease)(nil),
 		(*AcquireTokenResponse_Stored)(nil),
@@ -4604,7 +4925,7 @@ func file_flowrun_plugin_v1_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_flowrun_plugin_v1_plugin_proto_rawDesc), len(file_flowrun_plugin_v1_plugin_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   50,
+			NumMessages:   55,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -59,6 +59,9 @@ func (p *plugin) Describe(_ context.Context, r *pluginv1.DescribeRequest) (*plug
 		Name: "faulty", Version: "1.0.0", Doc: "Breaks one promise", ConfigSchema: config.bytes(), Simulator: []string{"faulty", p.fault, "simulate"},
 		Plugin: &pluginv1.Capabilities{Features: []string{"reconcile", "validate_config"}},
 	}
+	if p.streams() {
+		d.Plugin.Features = append(d.Plugin.Features, "execute_stream")
+	}
 	names := []string{"word", "items", "note", "notes", "pay", "wait", "key"}
 	if p.hasFile() {
 		names = append(names, "file")

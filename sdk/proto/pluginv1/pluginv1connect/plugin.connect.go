@@ -55,6 +55,8 @@ const (
 	PluginReconcileProcedure = "/flowrun.plugin.v1.Plugin/Reconcile"
 	// PluginDescribeActionsProcedure is the fully-qualified name of the Plugin's DescribeActions RPC.
 	PluginDescribeActionsProcedure = "/flowrun.plugin.v1.Plugin/DescribeActions"
+	// PluginExecuteStreamProcedure is the fully-qualified name of the Plugin's ExecuteStream RPC.
+	PluginExecuteStreamProcedure = "/flowrun.plugin.v1.Plugin/ExecuteStream"
 	// HostGetStateProcedure is the fully-qualified name of the Host's GetState RPC.
 	HostGetStateProcedure = "/flowrun.plugin.v1.Host/GetState"
 	// HostPutStateProcedure is the fully-qualified name of the Host's PutState RPC.
@@ -85,6 +87,8 @@ type PluginClient interface {
 	Reconcile(context.Context, *pluginv1.ReconcileRequest) (*pluginv1.ReconcileResponse, error)
 	// What an index leaves out of some of its actions. Pure as Describe is. Asked only of plugins with the feature `index`.
 	DescribeActions(context.Context, *pluginv1.DescribeActionsRequest) (*pluginv1.DescribeActionsResponse, error)
+	// Execute for many calls at a time, on one stream that lasts: README.md, "ExecuteStream". Asked only of plugins with the feature `execute_stream`.
+	ExecuteStream(context.Context) (*connect.BidiStreamForClientSimple[pluginv1.ExecuteStreamRequest, pluginv1.ExecuteStreamResponse], error)
 }
 
 // NewPluginClient constructs a client for the flowrun.plugin.v1.Plugin service. By default, it uses
@@ -140,6 +144,12 @@ func NewPluginClient(httpClient connect.HTTPClient, baseURL string, opts ...conn
 			connect.WithSchema(pluginMethods.ByName("DescribeActions")),
 			connect.WithClientOptions(opts...),
 		),
+		executeStream: connect.NewClient[pluginv1.ExecuteStreamRequest, pluginv1.ExecuteStreamResponse](
+			httpClient,
+			baseURL+PluginExecuteStreamProcedure,
+			connect.WithSchema(pluginMethods.ByName("ExecuteStream")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -152,6 +162,7 @@ type pluginClient struct {
 	execute         *connect.Client[pluginv1.ExecuteRequest, pluginv1.ExecuteEvent]
 	reconcile       *connect.Client[pluginv1.ReconcileRequest, pluginv1.ReconcileResponse]
 	describeActions *connect.Client[pluginv1.DescribeActionsRequest, pluginv1.DescribeActionsResponse]
+	executeStream   *connect.Client[pluginv1.ExecuteStreamRequest, pluginv1.ExecuteStreamResponse]
 }
 
 // Describe calls flowrun.plugin.v1.Plugin.Describe.
@@ -213,6 +224,11 @@ func (c *pluginClient) DescribeActions(ctx context.Context, req *pluginv1.Descri
 	return nil, err
 }
 
+// ExecuteStream calls flowrun.plugin.v1.Plugin.ExecuteStream.
+func (c *pluginClient) ExecuteStream(ctx context.Context) (*connect.BidiStreamForClientSimple[pluginv1.ExecuteStreamRequest, pluginv1.ExecuteStreamResponse], error) {
+	return c.executeStream.CallBidiStreamSimple(ctx)
+}
+
 // PluginHandler is an implementation of the flowrun.plugin.v1.Plugin service.
 type PluginHandler interface {
 	// Pure, no config, no network. Cached by the host under the sha256 of the executable.
@@ -229,6 +245,8 @@ type PluginHandler interface {
 	Reconcile(context.Context, *pluginv1.ReconcileRequest) (*pluginv1.ReconcileResponse, error)
 	// What an index leaves out of some of its actions. Pure as Describe is. Asked only of plugins with the feature `index`.
 	DescribeActions(context.Context, *pluginv1.DescribeActionsRequest) (*pluginv1.DescribeActionsResponse, error)
+	// Execute for many calls at a time, on one stream that lasts: README.md, "ExecuteStream". Asked only of plugins with the feature `execute_stream`.
+	ExecuteStream(context.Context, *connect.BidiStream[pluginv1.ExecuteStreamRequest, pluginv1.ExecuteStreamResponse]) error
 }
 
 // NewPluginHandler builds an HTTP handler from the service implementation. It returns the path on
@@ -280,6 +298,12 @@ func NewPluginHandler(svc PluginHandler, opts ...connect.HandlerOption) (string,
 		connect.WithSchema(pluginMethods.ByName("DescribeActions")),
 		connect.WithHandlerOptions(opts...),
 	)
+	pluginExecuteStreamHandler := connect.NewBidiStreamHandler(
+		PluginExecuteStreamProcedure,
+		svc.ExecuteStream,
+		connect.WithSchema(pluginMethods.ByName("ExecuteStream")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/flowrun.plugin.v1.Plugin/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case PluginDescribeProcedure:
@@ -296,6 +320,8 @@ func NewPluginHandler(svc PluginHandler, opts ...connect.HandlerOption) (string,
 			pluginReconcileHandler.ServeHTTP(w, r)
 		case PluginDescribeActionsProcedure:
 			pluginDescribeActionsHandler.ServeHTTP(w, r)
+		case PluginExecuteStreamProcedure:
+			pluginExecuteStreamHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -331,6 +357,10 @@ func (UnimplementedPluginHandler) Reconcile(context.Context, *pluginv1.Reconcile
 
 func (UnimplementedPluginHandler) DescribeActions(context.Context, *pluginv1.DescribeActionsRequest) (*pluginv1.DescribeActionsResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("flowrun.plugin.v1.Plugin.DescribeActions is not implemented"))
+}
+
+func (UnimplementedPluginHandler) ExecuteStream(context.Context, *connect.BidiStream[pluginv1.ExecuteStreamRequest, pluginv1.ExecuteStreamResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("flowrun.plugin.v1.Plugin.ExecuteStream is not implemented"))
 }
 
 // HostClient is a client for the flowrun.plugin.v1.Host service.
