@@ -14,7 +14,6 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/boltstore/sealedpages"
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/storetest"
 )
@@ -33,8 +32,7 @@ func storeOf(t testing.TB, count int) (path string) {
 		writers.Go(func() {
 			for n := from; n < count; n += at {
 				storetest.Create(t, s, storetest.Row(n), n)
-				ended := storetest.Row(n)
-				ended.Status = runs.RunSucceeded
+				ended := storetest.Closed(*storetest.Row(n))
 				record := storetest.Completed(2, fmt.Sprintf(`{"text":%q}`, strings.Repeat("answer ", 70)))
 				if err := storetest.Append(s, storetest.ID(n), []*journal.Record{record}, ended); err != nil {
 					t.Error(err)

@@ -127,10 +127,14 @@ func (t *Tx) Root() uint64 { return uint64(t.raw.Cursor().Bucket().RootPage()) }
 // WriteTo writes all that the transaction sees. Its pages are not compared.
 func (t *Tx) WriteTo(w io.Writer) (int64, error) { return t.raw.WriteTo(w) }
 
-// wrap returns the bucket for bbolt's, which keeps one for each name while it writes.
+// wrap returns the bucket for bbolt's. bbolt keeps one for each name while it writes, and
+// makes a new one each time while it reads.
 func (t *Tx) wrap(raw *bbolt.Bucket) *Bucket {
 	if raw == nil {
 		return nil
+	}
+	if !t.writes {
+		return &Bucket{raw: raw, tx: t}
 	}
 	for _, b := range t.used {
 		if b.raw == raw {

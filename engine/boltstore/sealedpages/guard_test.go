@@ -341,3 +341,26 @@ func TestADifferenceThatMeansNothing(t *testing.T) {
 	}
 	_ = s.db.Close()
 }
+
+// A transaction that asks for a bucket again and again keeps nothing of it.
+func TestBucketsAreNotGathered(t *testing.T) {
+	t.Parallel()
+	s := begin(t, filepath.Join(t.TempDir(), "file.db"), nil, nil)
+	defer s.db.Close()
+	s.guard.Complete()
+	ask := func(tx *Tx) error {
+		for range 1000 {
+			tx.Bucket([]byte("b"))
+		}
+		if len(tx.used) > 1 {
+			t.Errorf("writes %t: %d buckets are kept", tx.writes, len(tx.used))
+		}
+		return nil
+	}
+	if err := errors.Join(
+		s.db.Update(func(tx *Tx) error { _, err := tx.CreateBucket([]byte("b")); return err }),
+		s.db.Update(ask), s.db.View(ask),
+	); err != nil {
+		t.Fatal(err)
+	}
+}
