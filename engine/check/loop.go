@@ -28,6 +28,7 @@ func (c *checker) checkForeach(s *step) {
 		c.checkForeach(outer)
 	}
 	c.checkIf(s)
+	s.batch = c.batch(s)
 	s.foreach = c.foreach(s)
 }
 
@@ -51,7 +52,10 @@ func (c *checker) foreach(s *step) plan.Value {
 	if out.typ.Kind == schema.List { // lists of all kinds join
 		s.elem = out.typ.Element()
 	}
-	if n, most := c.knownLength(node), c.plan.LoopItems(); n > most {
+	if s.src.Batch != nil {
+		s.elem = schema.AtLeast(schema.ListOf(s.elem), 1)
+	}
+	if n, most := plan.Batches(c.knownLength(node), s.batch), c.plan.LoopItems(); n > most {
 		c.errorAt(node.Pos, CodeLoopList, "the list has %d items; a loop takes at most %d", n, most).Hint =
 			diag.Say(quota.Raise(quota.LoopItems, int64(most)) + "; `batch` makes lists of several items each")
 	}
@@ -80,6 +84,14 @@ func (c *checker) knownLength(node *spec.Node) int {
 	return len(list)
 }
 
+// batch is how many elements an item of a loop has; 0 = it is an element.
+func (c *checker) batch(s *step) (size int) {
+	if s.src.Batch != nil {
+		into(&size, c.integer)(c.key("step", "batch"), s.src.Batch)
+	}
+	return size
+}
+
 // limits are what an expression of the workflow may use.
 func (c *checker) limits() eval.Limits {
 	if c.plan.Limits == nil {
@@ -92,7 +104,7 @@ func (c *checker) limits() eval.Limits {
 func (c *checker) loopStep(s *step) {
 	c.checkForeach(s)
 	s.plan.Kind = plan.StepLoop
-	loop := &plan.Loop{Foreach: s.foreach, As: s.as(), MaxParallel: defaultParallel}
+	loop := &plan.Loop{Foreach: s.foreach, Batch: s.batch, As: s.as(), MaxParallel: defaultParallel}
 	s.plan.Loop = loop
 	c.loopName(s)
 	if len(s.loops()) == maxLoopDepth {

@@ -53,6 +53,7 @@ type step struct {
 	// Known once the step is checked.
 	elem    *schema.Type // of a loop: type of one item
 	foreach plan.Value   // of a loop
+	batch   int          // of a loop
 	output  *schema.Type // nil = not checked yet
 	plan    *plan.Step   // nil = not begun
 }

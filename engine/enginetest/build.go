@@ -170,6 +170,9 @@ func Key(source string) Option { return func(s *plan.Step) { s.Loop.Key = Expr(s
 // Parallel sets how many items a loop has in flight.
 func Parallel(n int) Option { return func(s *plan.Step) { s.Loop.MaxParallel = n } }
 
+// Batch makes the items of a loop lists of up to n elements.
+func Batch(n int) Option { return func(s *plan.Step) { s.Loop.Batch = n } }
+
 // Collecting makes a loop collect the errors of its items.
 func Collecting() Option { return func(s *plan.Step) { s.Loop.Collecting = true } }
 

@@ -84,6 +84,32 @@ func loopCases() []*Case {
 			Workflow: Workflow(Each("each", []any{"a]b#c!%"}, body(), Key("item"))),
 			Want:     Want{Status: runs.RunSucceeded, Calls: []string{"each[a%5Db%23c%21%25].get"}},
 		},
+		{
+			Name:     "batch hands lists of so many elements to the items, whose keys are the places of the batches",
+			Workflow: Workflow(Each("each", "${{ 1..5 }}", body(), Batch(2), Collect(map[string]any{"n": "${{ index }}", "of": "${{ item }}"}))),
+			Want: Want{
+				Status: runs.RunSucceeded, Calls: []string{"each[0].get", "each[1].get", "each[2].get"},
+				StepOut: map[string]string{"each": `{"items":[{"n":0,"of":[1,2]},{"n":1,"of":[3,4]},{"n":2,"of":[5]}],"errors":[]}`},
+				Check: func(t testing.TB, got Result) {
+					if step := got.Steps["each"]; step.Items != 3 || step.Done != 3 {
+						t.Errorf("the loop shows %d of %d", step.Done, step.Items)
+					}
+				},
+			},
+		},
+		{
+			Name:     "a key of a batch is of its elements; a list that a step stored is cut, not copied",
+			Workflow: Workflow(Let("rows", "v", "${{ map(1..5, {{id: #}}) }}"), With(Each("each", "${{ filter(steps.rows.outputs.v, .id != 2) }}", body(), Batch(3), Key("item[0].id"), Collect("${{ map(item, .id) }}")), Needs("rows"))),
+			Want: Want{
+				Status: runs.RunSucceeded, Calls: []string{"each[1].get", "each[5].get"},
+				StepOut: map[string]string{"each": `{"items":[[1,3,4],[5]],"errors":[]}`},
+			},
+		},
+		{
+			Name:     "a batch of an empty list runs nothing",
+			Workflow: Workflow(Each("each", []any{}, body(), Batch(2))),
+			Want:     Want{Status: runs.RunSucceeded, StepOut: map[string]string{"each": `{"items":[],"errors":[]}`}},
+		},
 	}
 }
 

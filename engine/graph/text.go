@@ -78,6 +78,9 @@ func describe(step *plan.Step) string {
 	case plan.StepAction:
 		return step.Uses
 	case plan.StepLoop:
+		if step.Loop.Batch > 0 {
+			return fmt.Sprintf("foreach %s of up to %d (at most %d at a time)", step.Loop.As, step.Loop.Batch, step.Loop.MaxParallel)
+		}
 		return fmt.Sprintf("foreach %s (at most %d at a time)", step.Loop.As, step.Loop.MaxParallel)
 	default:
 		return string(step.Kind)

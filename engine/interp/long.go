@@ -6,6 +6,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/eval"
+	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/quota"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
@@ -92,11 +93,13 @@ func (s *step) outputsJSON() json.RawMessage {
 	return s.outputs
 }
 
-// elements are those of a loop's list: they are read when their turn comes.
+// elements are those of a loop's list, or lists of some of them each: they are read when
+// their turn comes.
 type elements struct {
 	values []any
 	list   *schema.Encoded
 	read   *schema.EncodedReader
+	batch  int // how many make one; 0 = none do
 }
 
 // elementsOf are the elements of a loop's list; false where it is none.
@@ -110,16 +113,32 @@ func elementsOf(value any) (elements, bool) {
 	return elements{}, false
 }
 
-func (e *elements) len() int {
+func (e *elements) len() int { return plan.Batches(e.count(), e.batch) }
+
+// count is how many elements the list has.
+func (e *elements) count() int {
 	if e.list != nil {
 		return e.list.Len()
 	}
 	return len(e.values)
 }
 
+// part is the i-th batch: it shares what the list keeps.
+func (e *elements) part(i int) any {
+	from := i * e.batch
+	to := min(from+e.batch, e.count())
+	if e.list != nil {
+		return e.list.Slice(from, to)
+	}
+	return e.values[from:to:to]
+}
+
 // at is the i-th element; nil for one that can't be read, which was checked when it
 // came.
 func (e *elements) at(i int) any {
+	if e.batch > 0 {
+		return e.part(i)
+	}
 	if e.list == nil {
 		return e.values[i]
 	}

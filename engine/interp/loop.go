@@ -57,6 +57,7 @@ func (s *step) startLoop() {
 		s.fail(m.foreachFailure(s, "`foreach` takes a list, got "+schema.TypeOf(value), reasonExpression))
 		return
 	}
+	values.batch = code.Batch
 	if n, most := values.len(), m.program.workflow.LoopItems(); n > most {
 		s.fail(m.tooManyItems(s, fmt.Sprintf("the list has %d items; a loop takes at most %d", n, most), most))
 		return

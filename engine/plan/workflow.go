@@ -137,9 +137,18 @@ func (w *Workflow) LoopItems() int {
 	return w.Limits.LoopItems
 }
 
+// Batches is how many items a loop has over so many elements; batch is that of the loop.
+func Batches(elements, batch int) int {
+	if batch <= 0 {
+		return elements
+	}
+	return (elements + batch - 1) / batch
+}
+
 // Loop is a foreach with its steps.
 type Loop struct {
 	Foreach     Value  `json:"foreach"`
+	Batch       int    `json:"batch,omitempty"` // an item is a list of up to so many elements; 0 = one element
 	As          string `json:"as"`
 	Key         *Expr  `json:"key,omitempty"`      // one expression
 	KeyText     *Value `json:"key_text,omitempty"` // text with expressions; neither = the index

@@ -114,7 +114,7 @@ func (v *previewer) loop(one *Step, step *plan.Step, env map[string]any, path st
 	one.Values = encoded(map[string]any{"foreach": list})
 	each := bounds{least: 0, most: -1}
 	if one.Static = ok && isList; one.Static {
-		n := len(items)
+		n := plan.Batches(len(items), step.Loop.Batch)
 		one.Items, each = &n, bounds{n, n}
 	}
 	inside := map[string]any{"inputs": env["inputs"], "steps": maps.Clone(env["steps"].(map[string]any))}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/eval"
+	"github.com/flowrun/flowrun/engine/schema"
 )
 
 var readsClock = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bnow\s*\(`) })
@@ -26,6 +27,9 @@ func static(source string, env map[string]any) (any, bool) {
 		}
 	}
 	value, err := program.Run(env, time.Time{})
+	if list, stored := value.(*schema.Encoded); stored && err == nil {
+		value, err = list.Values()
+	}
 	return value, err == nil
 }
 

@@ -46,7 +46,8 @@ func stepKeys() []Key {
 		{Name: "let", Doc: "Values, computed in order; later ones see earlier ones.", Map: "let", Some: true, Makes: string(LetStep), Example: "let: {total: \"${{ len(steps.list.outputs.items) }}\"}"},
 		{Name: "set_state", Doc: "New values of `state`, kept when the run succeeds.", Map: "set_state", Some: true, Makes: string(SetStateStep), Example: "set_state: {seen: 5}"},
 
-		{Name: "foreach", Doc: "The list whose items the steps are run for; at most 10,000.", Type: Expression, Items: &Key{Type: Anything}, Null: true, Makes: string(LoopStep), Example: "foreach: ${{ inputs.domains }}"},
+		{Name: "foreach", Doc: "The list whose items the steps are run for; at most 10,000 items or batches, unless `limits` in flowrun.yaml says more.", Type: Expression, Items: &Key{Type: Anything}, Null: true, Makes: string(LoopStep), Example: "foreach: ${{ inputs.domains }}"},
+		{Name: "batch", Doc: "So many elements at a time: an item is a list of up to that many, and its key is the index of the batch unless `key` gives one.", Type: Integer, Least: 1, Most: 100_000, Kinds: loop, Example: "batch: 500"},
 		{Name: "as", Doc: "The item's name inside of the loop.", Type: Text, Pattern: FieldPattern, Default: "item", Kinds: loop, Example: "as: domain"},
 		{Name: "key", Doc: "What tells an item from the others: text with an expression, unique. A resume runs only what is missing. Without it the index is the key.", Type: Template, Pattern: HasExpression, Kinds: loop, Example: "key: ${{ domain.id }}"},
 		{Name: "max_parallel", Doc: "Items at a time.", Type: Integer, Least: 1, Most: 256, Default: "16", Kinds: loop},

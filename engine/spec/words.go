@@ -46,6 +46,8 @@ func foreignWords() map[string]string {
 		"matrix":     "use `foreach` over `cross(a, b)`",
 		"strategy":   "use `foreach` over `cross(a, b)`",
 		"for_each":   "did you mean `foreach`?",
+		"batch_size": "did you mean `batch`?",
+		"chunk":      "did you mean `batch`?",
 		"args":       "an action's inputs stand under `with`",
 		"params":     "an action's inputs stand under `with`",
 		"retries":    "did you mean `retry`? It is a map: {attempts: 4}",

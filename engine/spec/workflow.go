@@ -42,6 +42,7 @@ type Step struct {
 	Let         *Node
 	SetState    *Node
 	Foreach     *Node
+	Batch       *Node
 	As          *Node
 	Key         *Node
 	MaxParallel *Node
@@ -89,7 +90,7 @@ func (w *Workflow) lists() map[string]*[]*Step {
 func (s *Step) slots() map[string]**Node {
 	return map[string]**Node{
 		"id": &s.ID, "name": &s.Name, "uses": &s.Uses, "with": &s.With, "connection": &s.Connection,
-		"let": &s.Let, "set_state": &s.SetState, "foreach": &s.Foreach, "as": &s.As, "key": &s.Key,
+		"let": &s.Let, "set_state": &s.SetState, "foreach": &s.Foreach, "batch": &s.Batch, "as": &s.As, "key": &s.Key,
 		"max_parallel": &s.MaxParallel, "collect": &s.Collect, "needs": &s.Needs, "if": &s.If,
 		"run_if": &s.RunIf, "repeat": &s.Repeat, "retry": &s.Retry, "timeout": &s.Timeout,
 		"within": &s.Within, "cache": &s.Cache, "paginate": &s.Paginate, "incremental": &s.Incremental,

@@ -372,6 +372,10 @@ func (a *author) loop(in, id string) *schema.Type {
 	list, elem := a.list(goal, 2)
 	a.write("%sforeach: %s", in, quoted("${{ "+list.String()+" }}"))
 	a.write("%sas: x%s", in, id)
+	if a.chance(25) {
+		a.write("%sbatch: %d", in, 1+a.IntN(3))
+		elem = schema.AtLeast(schema.ListOf(elem), 1)
+	}
 	if a.chance(50) {
 		a.write("%son_error: %s", in, pick(a.draws, "collect", "stop"))
 	}
