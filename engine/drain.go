@@ -62,6 +62,15 @@ func (e *Engine) DrainRuns(ctx context.Context) (left []string, err error) {
 	return left, err
 }
 
+// RestPlugins ends the plugins that no call is in flight in, in the background, unless a run
+// goes on. It is for who is about to leave: Close finds them ended. Whatever comes
+// nevertheless starts them anew.
+func (e *Engine) RestPlugins() {
+	if e.Busy() == 0 && e.InFlight() == 0 {
+		e.project.Host().Rest()
+	}
+}
+
 // Halt stops every run where it is and cancels calls in flight, as Drain does at
 // the end of its time, and ends the plugins, at the latest when ctx ends. The store
 // can still be read.

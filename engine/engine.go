@@ -223,7 +223,9 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.Upkeep.Close()
 	e.limiter.Close()
 	e.project.Services().Detach()
-	return errors.Join(err, e.store.Close())
+	err = errors.Join(err, e.store.Close())
+	e.project.Close() // what the plugins left was cleared away meanwhile
+	return err
 }
 
 // StoreStats counts what the store has written since Open.

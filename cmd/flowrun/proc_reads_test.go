@@ -73,15 +73,8 @@ type procCount struct {
 // opened runs the workflow and counts.
 func opened(t *testing.T, binary, dir string) (count procCount) {
 	t.Helper()
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer null.Close()
 	before := processes(t)
-	outcome, err := systrace.Run(t.Context(), systrace.Command{
-		Path: binary, Args: []string{binary, "run", "one.yaml"}, Dir: dir, Env: append(os.Environ(), "HOME="+dir), Files: []*os.File{null, null, null},
-	}, systrace.Handler{Exit: func(c *systrace.Call) {
+	tracedRun(t, binary, dir, "one.yaml", func(c *systrace.Call) {
 		name, below := strings.CutPrefix(c.Path, "/proc")
 		if c.Kind != systrace.Open || !below || name != "" && name[0] != '/' {
 			return
@@ -93,17 +86,64 @@ func opened(t *testing.T, binary, dir string) (count procCount) {
 		case before[pid]:
 			count.others = append(count.others, c.Path)
 		}
-	}})
+	})
+	if count.all == 0 {
+		t.Fatal("nothing below /proc was seen: the count counts nothing")
+	}
+	return count
+}
+
+// tracedRun runs a workflow and shows the calls of the file system.
+func tracedRun(t *testing.T, binary, dir, workflow string, see func(*systrace.Call)) {
+	t.Helper()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	outcome, err := systrace.Run(t.Context(), systrace.Command{
+		Path: binary, Args: []string{binary, "run", workflow}, Dir: dir, Env: append(os.Environ(), "HOME="+dir), Files: []*os.File{null, null, null},
+	}, systrace.Handler{Exit: see})
 	if errors.Is(err, systrace.ErrRefused) {
 		t.Skip(err)
 	}
 	if err != nil || outcome.Exit != 0 {
 		t.Fatalf("the run: %+v, %v", outcome, err)
 	}
-	if count.all == 0 {
-		t.Fatal("nothing below /proc was seen: the count counts nothing")
+}
+
+// TestARunOfOneLetChangesFewNames: the names that a run changes in the state
+// folder, and how often it waits for the disk, are those that it owes (ADR 76). A new name
+// costs more than a commit.
+func TestARunOfOneLetChangesFewNames(t *testing.T) {
+	binary, dir := buildBinary(t), oneStepProject(t, "auto")
+	write(t, dir, "let.yaml", "flowrun: v1\nname: let\nsteps:\n  - {id: one, let: {n: 1}}\n")
+	tracedRun(t, binary, dir, "let.yaml", func(*systrace.Call) {}) // makes the store
+	var names []string
+	syncs := map[string]int{}
+	tracedRun(t, binary, dir, "let.yaml", func(c *systrace.Call) {
+		switch {
+		case c.Err != 0:
+		case c.Kind == systrace.Sync:
+			syncs[filepath.Base(c.Path)]++
+		case c.Kind == systrace.Rename:
+			names = append(names, "rename "+filepath.Base(c.Target))
+		case c.Kind == systrace.Remove:
+			names = append(names, "remove "+filepath.Base(c.Path))
+		case c.Kind == systrace.MakeDir:
+			names = append(names, "make "+filepath.Base(c.Path))
+		}
+	})
+	for _, name := range names {
+		if strings.Contains(name, ".mark") || strings.Contains(name, "pids") || strings.HasPrefix(name, "make") || len(names) > 6 {
+			t.Errorf("changed names: %v", names)
+			break
+		}
 	}
-	return count
+	// The run, its end and the close are one commit each at most.
+	if db, mark := syncs["flowrun.db"], syncs["flowrun.db.mark"]; len(names) == 0 || db == 0 || db > 6 || mark > 2 {
+		t.Errorf("changed names: %v, synced: %v", names, syncs)
+	}
 }
 
 // processes are those that run now.

@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -65,34 +66,63 @@ func readBeside(path string) (m mark, ok bool, err error) {
 	return m, json.Unmarshal(data, &m) == nil, nil
 }
 
-// writeBeside replaces the file beside a store in one step. On a full disk it stays
-// as it is, which is behind the store: room must be made there, not be asked for.
+// markSize is that of the file beside: so small that a disk writes it whole or not at all.
+const markSize = 128
+
+// writeBeside changes the file beside a store: in its place, so that nothing but its one
+// block is made durable, no size, no name. A file of another size, of a version before, is
+// replaced. On a full disk it stays as it is, which is behind the store: room must be made
+// there, not be asked for.
 func writeBeside(path string, m mark) error {
-	err := replaceBeside(path, m)
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	data = append(append(data, bytes.Repeat([]byte{' '}, max(0, markSize-1-len(data)))...), '\n')
+	isWritten, err := overwriteBeside(path+markSuffix, data)
+	if !isWritten && err == nil {
+		err = replaceBeside(path+markSuffix, data)
+	}
 	if err != nil && wantsSpace(err) {
 		return nil
 	}
 	return err
 }
 
-func replaceBeside(path string, m mark) error {
-	data, err := json.Marshal(m)
-	if err != nil {
-		return err
+// overwriteBeside writes into a file of the same size; false where there is none.
+func overwriteBeside(path string, data []byte) (isWritten bool, err error) {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && (info.Size() != int64(len(data)) || !info.Mode().IsRegular()) {
+		return false, nil
 	}
-	temporary := path + markSuffix + ".new"
+	if err != nil {
+		return false, err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return false, err
+	}
+	if _, err = file.WriteAt(data, 0); err == nil {
+		err = syncData(file)
+	}
+	return true, errors.Join(err, file.Close())
+}
+
+// replaceBeside puts a new file in the place of the one that is there.
+func replaceBeside(path string, data []byte) error {
+	temporary := path + ".new"
 	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	if _, err = file.Write(append(data, '\n')); err == nil {
+	if _, err = file.Write(data); err == nil {
 		err = file.Sync()
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
 		_ = os.Remove(temporary)
 		return err
 	}
-	return os.Rename(temporary, path+markSuffix)
+	return os.Rename(temporary, path)
 }
 
 // marks is what a store knows of its mark. It is the committer's.

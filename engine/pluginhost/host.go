@@ -45,7 +45,8 @@ type Host struct {
 
 	mu            sync.Mutex
 	closed        bool
-	ended         chan struct{} // closed when Close is through
+	ended         chan struct{} // closed when End is through
+	clearing      sync.Once     // what is left then
 	sockets       string
 	removeSockets bool
 }
@@ -99,16 +100,26 @@ func (h *Host) isClosed() bool {
 	return h.closed
 }
 
-// Close ends all plugins: each is asked to end, and its process group is killed
+// Rest ends the processes that no call is in flight in, in the background. The next call of
+// a plugin starts another.
+func (h *Host) Rest() {
+	for _, p := range h.plugins {
+		for _, u := range p.all() {
+			u.restIdle()
+		}
+	}
+}
+
+// End ends all plugins: each is asked to end, and its process group is killed
 // after the grace, or at once when ctx ends. Calls in flight end with kind
 // canceled; calls that come later too. It returns when no process is left. A
-// second Close waits for the first.
-func (h *Host) Close(ctx context.Context) error {
+// second End waits for the first; Close follows.
+func (h *Host) End(ctx context.Context) {
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
 		<-h.ended
-		return nil
+		return
 	}
 	h.closed = true
 	h.mu.Unlock()
@@ -125,12 +136,20 @@ func (h *Host) Close(ctx context.Context) error {
 	stopping.Wait()
 	stop()
 	h.kill()
-	h.running.Wait()
-	h.spawn.close()
-	if h.removeSockets {
-		_ = os.RemoveAll(h.sockets)
-	}
 	close(h.ended)
+}
+
+// Close ends all plugins as End does, and returns when nothing of them is left: no folder,
+// no goroutine. A second Close waits for the first.
+func (h *Host) Close(ctx context.Context) error {
+	h.End(ctx)
+	h.clearing.Do(func() {
+		h.running.Wait()
+		h.spawn.close()
+		if h.removeSockets {
+			_ = os.RemoveAll(h.sockets)
+		}
+	})
 	return nil
 }
 

@@ -48,12 +48,17 @@ func (r pidRecord) remove(pid int, mark string) error {
 	})
 }
 
-// orphans takes the entries whose host is gone out of the record.
+// orphans takes the entries whose host is gone out of the record. Where there is none, as
+// nearly always, nothing is written.
 func (r pidRecord) orphans() ([]pidEntry, error) {
+	var recorded []pidEntry
+	if err := readJSON(r.path, &recorded); err != nil || !slices.ContainsFunc(recorded, pidEntry.isLost) {
+		return nil, err
+	}
 	var lost []pidEntry
 	err := updateJSON(r.path, func(entries *[]pidEntry) {
 		*entries = slices.DeleteFunc(*entries, func(e pidEntry) bool {
-			if start, ok := processStart(e.Host); ok && start == e.HostAt {
+			if !e.isLost() {
 				return false
 			}
 			lost = append(lost, e)
@@ -61,6 +66,12 @@ func (r pidRecord) orphans() ([]pidEntry, error) {
 		})
 	})
 	return lost, err
+}
+
+// isLost reports whether the host of a plugin is gone.
+func (e pidEntry) isLost() bool {
+	start, ok := processStart(e.Host)
+	return !ok || start != e.HostAt
 }
 
 // ReapOrphans kills the plugin processes that a killed host left behind, with

@@ -39,9 +39,8 @@ func (h *Host) Orphans() ([]Orphan, error) {
 	}
 	var lost []Orphan
 	for _, e := range entries {
-		host, alive := processStart(e.Host)
 		start, runs := processStart(e.PID)
-		if (!alive || host != e.HostAt) && runs && start == e.Start {
+		if e.isLost() && runs && start == e.Start {
 			lost = append(lost, Orphan{Plugin: e.Plugin, PID: e.PID})
 		}
 	}

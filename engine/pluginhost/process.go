@@ -329,6 +329,9 @@ func (p *process) cleanUp() {
 	if p.attached != nil {
 		_ = p.conn.Close()
 	} else {
+		if p.conn != nil {
+			_ = p.conn.Close() // else Kill would connect to the dead process anew
+		}
 		p.client.Kill() // ends go-plugin's goroutines
 	}
 	p.services.close()
@@ -347,7 +350,7 @@ func (p *process) cleanUp() {
 }
 
 // stop asks the process to end and kills its group after the grace, or when ctx
-// ends. It returns when the process is gone.
+// ends. It returns when nothing runs any more; what is left to clean up then, watch does.
 func (p *process) stop(ctx context.Context, grace time.Duration) {
 	if p.attached != nil {
 		p.detach() // it is not the host's: it goes on
@@ -365,5 +368,5 @@ func (p *process) stop(ctx context.Context, grace time.Duration) {
 	case <-ctx.Done():
 		p.runner.killGroup()
 	}
-	<-p.gone
+	<-p.runner.exited
 }

@@ -306,6 +306,15 @@ func (u *unit) rest() {
 	}
 }
 
+// restIdle is rest for a process that has no call in flight.
+func (u *unit) restIdle() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.process != nil && u.process.inFlight == 0 && u.process.attached == nil {
+		u.retire(u.process)
+	}
+}
+
 // status tells of the plugin: the state of its revision in force, and what all have done.
 func (p *plugin) status() Status {
 	p.mu.Lock()

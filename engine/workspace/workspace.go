@@ -224,19 +224,18 @@ func (p *Workspace) bundledSource(source pluginhost.Source, name string) pluginh
 	return source
 }
 
-// Close ends the plugins that were started.
+// Close ends the plugins that were started, and returns when nothing of them is left.
 func (p *Workspace) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	p.EndPlugins(ctx)
-}
-
-// EndPlugins ends the plugins that were started, and kills them when ctx ends.
-func (p *Workspace) EndPlugins(ctx context.Context) {
 	if err := p.host.Close(ctx); err != nil {
 		p.config.Log.Warn("plugins not closed", "error", err)
 	}
 }
+
+// EndPlugins ends the plugins that were started, and kills them when ctx ends. It returns
+// when none runs; Close waits for the rest of it.
+func (p *Workspace) EndPlugins(ctx context.Context) { p.host.End(ctx) }
 
 // Workflows returns the workflow files of the project, relative to its root.
 func (p *Workspace) Workflows() ([]string, error) {

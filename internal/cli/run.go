@@ -221,6 +221,9 @@ func (f *follower) finish(ctx context.Context, outs []outFile) error {
 		return f.session.broken(err)
 	}
 	f.deliver(ctx, result)
+	if f.session.owner != nil { // it leaves soon
+		f.session.owner.engine.RestPlugins()
+	}
 	written := f.app.writeOuts(ctx, f.session.client, result, outs) // before the end is printed: its last line is the next command
 	err = f.app.printEnd(result)
 	if err == nil {
