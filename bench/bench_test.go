@@ -53,7 +53,7 @@ func benchPlugin() *sdk.Plugin {
 	)
 }
 
-func open(b *testing.B) *engine.Engine {
+func open(b testing.TB) *engine.Engine {
 	b.Helper()
 	executable, err := os.Executable()
 	if err != nil {
@@ -80,7 +80,7 @@ func open(b *testing.B) *engine.Engine {
 	return e
 }
 
-func run(b *testing.B, e *engine.Engine, source string) {
+func run(b testing.TB, e *engine.Engine, source string) {
 	b.Helper()
 	ctx := context.Background()
 	row, problems, err := e.Start(ctx, engine.StartRequest{File: "bench.yaml", Source: []byte(source)})
@@ -174,20 +174,24 @@ func Benchmark64RunsAtATimeOf3Steps(b *testing.B) {
 	source := sequence(3, "write")
 	run(b, e, source)
 	const runs, atATime = 640, 64
-	measure(b, e, runs, "run", func() {
-		var workers sync.WaitGroup
-		next := make(chan struct{}, runs)
-		for range runs {
-			next <- struct{}{}
-		}
-		close(next)
-		for range atATime {
-			workers.Go(func() {
-				for range next {
-					run(b, e, source)
-				}
-			})
-		}
-		workers.Wait()
-	})
+	measure(b, e, runs, "run", func() { atOnce(b, e, source, runs, atATime) })
+}
+
+// atOnce runs a workflow so many times, so many at a time.
+func atOnce(b testing.TB, e *engine.Engine, source string, runs, atATime int) {
+	b.Helper()
+	var workers sync.WaitGroup
+	next := make(chan struct{}, runs)
+	for range runs {
+		next <- struct{}{}
+	}
+	close(next)
+	for range atATime {
+		workers.Go(func() {
+			for range next {
+				run(b, e, source)
+			}
+		})
+	}
+	workers.Wait()
 }

@@ -32,37 +32,89 @@ func afterCollection(do func()) {
 }
 
 // The bounds of garbage: what is in use may be as much again, but for large heaps,
-// such as while pages of a long reading come in (docs/adr/0071-long-lists.md).
+// such as while pages of a long reading come in (docs/adr/0071-long-lists.md), and for
+// small ones that are collected all the time, such as while many runs go at once
+// (docs/adr/0078-processor-time-of-a-step.md).
 const (
 	mostGarbage  = 24 << 20
 	leastPercent = 20
+	mostPercent  = 400
+
+	busyShare = 0.02  // of all processor time, that collections take: more garbage is worth its memory
+	calmShare = 0.002 // below it no more
+	smallSize = 1 << 10
 )
 
-// boundGarbage keeps the garbage of a process with a large heap to mostGarbage, or a
-// fifth of what is in use where that is more. A GOGC that was set by hand is left.
+// boundGarbage keeps the garbage of a process to mostGarbage, or a fifth of what is in use
+// where that is more. A GOGC that was set by hand is left; a GOMEMLIMIT holds in any case.
 func boundGarbage() {
 	if os.Getenv("GOGC") != "" { //nolint:forbidigo // of the Go runtime, before anything else
 		return
 	}
-	percent := 100
+	var before collections
 	var adjust func()
 	adjust = func() {
-		sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-		metrics.Read(sample)
-		if wanted := percentFor(int64(sample[0].Value.Uint64())); wanted != percent { //nolint:gosec // of this process
-			percent = wanted
+		now := readCollections()
+		if wanted := percentFor(now.live, now.since(before), now.percent); wanted != now.percent {
 			debug.SetGCPercent(wanted)
 		}
+		before = now
 		afterCollection(adjust)
 	}
 	afterCollection(adjust)
 }
 
+// collections is what the runtime counts of its collections. Seconds are of processor time.
+type collections struct {
+	live           int64   // bytes in use at the end of the last one
+	percent        int     // by how many the heap may grow until the next
+	spent, all     float64 // seconds: of collections, and that the process could have had
+	bytes, objects uint64  // that were allocated
+}
+
+func readCollections() collections {
+	samples := []metrics.Sample{
+		{Name: "/gc/heap/live:bytes"}, {Name: "/gc/gogc:percent"}, {Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/total:cpu-seconds"},
+		{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/allocs:objects"},
+	}
+	metrics.Read(samples)
+	return collections{
+		live:    int64(samples[0].Value.Uint64()), //nolint:gosec // of this process
+		percent: int(samples[1].Value.Uint64()),   //nolint:gosec // as above
+		spent:   samples[2].Value.Float64(), all: samples[3].Value.Float64(),
+		bytes: samples[4].Value.Uint64(), objects: samples[5].Value.Uint64(),
+	}
+}
+
+// load is what the process did between two collections.
+type load struct {
+	share float64 // of all processor time, that collections took
+	size  uint64  // of an object, on average
+}
+
+func (c collections) since(before collections) load {
+	l := load{size: (c.bytes - before.bytes) / max(1, c.objects-before.objects)}
+	if all := c.all - before.all; all > 0 {
+		l.share = (c.spent - before.spent) / all
+	}
+	return l
+}
+
 // percentFor is by how many percent a heap of so many bytes in use may grow: in steps,
-// so that it is seldom changed.
-func percentFor(live int64) int {
-	if live <= mostGarbage {
+// so that it is seldom changed. A small heap grows by more than what is in use while the
+// collection of many small objects takes a part of the processor that counts: large values
+// that are handed through are worth no memory. now is what holds now.
+func percentFor(live int64, l load, now int) int {
+	least := busyShare
+	if now > 100 {
+		least = calmShare // more garbage makes its share small
+	}
+	percent := mostGarbage * 100 / max(1, live)
+	switch {
+	case percent <= 100:
+		return max(leastPercent, int(percent)/10*10)
+	case l.share < least || l.size > smallSize:
 		return 100
 	}
-	return max(leastPercent, int(mostGarbage*100/live)/10*10)
+	return min(mostPercent, int(percent)/100*100)
 }

@@ -1,0 +1,78 @@
+package bench_test
+
+import (
+	"runtime"
+	"testing"
+)
+
+// counted is what the host takes for a unit of work: allocations, and their bytes. The
+// plugin's process is another.
+type counted struct{ allocations, bytes float64 }
+
+// count runs body once to warm up and then times times, and counts what one of units
+// units of work takes.
+func count(times, units int, body func()) counted {
+	body()
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for range times {
+		body()
+	}
+	runtime.ReadMemStats(&after)
+	total := float64(times * units)
+	return counted{float64(after.Mallocs-before.Mallocs) / total, float64(after.TotalAlloc-before.TotalAlloc) / total}
+}
+
+// What a step and a run take of the host, over a plugin's process: counts, which wobble
+// with how many results share a commit. The bounds lie a fifth above what was counted
+// (docs/adr/0078-processor-time-of-a-step.md).
+func TestAllocationsOfAStep(t *testing.T) {
+	e := open(t)
+	run(t, e, sequence(1, "read"))
+	for _, c := range []struct {
+		name  string
+		units int
+		body  func()
+		most  counted
+	}{
+		{"S2, a step with an effect", 300, func() { run(t, e, sequence(300, "write")) }, counted{500, 58_000}},
+		{"S2r, a reading step", 300, func() { run(t, e, sequence(300, "read")) }, counted{340, 30_000}},
+		{"S3, a step of many at once", 300, func() { run(t, e, fan(300, "read")) }, counted{330, 30_000}},
+		{"S4, a run of three steps", 128, func() { atOnce(t, e, sequence(3, "write"), 128, 64) }, counted{1_600, 140_000}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := count(2, c.units, c.body)
+			t.Logf("%.0f allocations, %.0f bytes", got.allocations, got.bytes)
+			if got.allocations > c.most.allocations || got.bytes > c.most.bytes {
+				t.Errorf("%.0f allocations and %.0f bytes, at most %.0f and %.0f are due", got.allocations, got.bytes, c.most.allocations, c.most.bytes)
+			}
+		})
+	}
+}
+
+// 1,000 steps take at most 10.5 times what 100 take.
+func TestAllocationsAreLinear(t *testing.T) {
+	e := open(t)
+	for name, source := range map[string]func(n int) string{
+		"in sequence": func(n int) string { return sequence(n, "read") },
+		"at once":     func(n int) string { return fan(n, "read") },
+	} {
+		few := count(3, 1, func() { run(t, e, source(100)) })
+		many := count(1, 1, func() { run(t, e, source(1000)) })
+		if many.allocations > 10.5*few.allocations || many.bytes > 10.5*few.bytes {
+			t.Errorf("%s: 1,000 steps take %.0f allocations and %.0f bytes, 100 take %.0f and %.0f", name, many.allocations, many.bytes, few.allocations, few.bytes)
+		}
+	}
+}
+
+// Who starts a run, waits for it and gets what it gave reads no record of its journal.
+func TestNoRecordIsReadForARun(t *testing.T) {
+	e := open(t)
+	before := e.StoreStats().Records
+	run(t, e, sequence(5, "write"))
+	atOnce(t, e, sequence(3, "read"), 32, 8)
+	if read := e.StoreStats().Records - before; read != 0 {
+		t.Errorf("%d records were read while runs were started and waited for", read)
+	}
+}
