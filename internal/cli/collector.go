@@ -37,6 +37,7 @@ func afterCollection(do func()) {
 // (docs/adr/0078-processor-time-of-a-step.md).
 const (
 	mostGarbage  = 24 << 20
+	busyGarbage  = 12 << 20 // of a small heap: with what is in use below what an idle engine may have
 	leastPercent = 20
 	mostPercent  = 400
 
@@ -109,12 +110,11 @@ func percentFor(live int64, l load, now int) int {
 	if now > 100 {
 		least = calmShare // more garbage makes its share small
 	}
-	percent := mostGarbage * 100 / max(1, live)
 	switch {
-	case percent <= 100:
-		return max(leastPercent, int(percent)/10*10)
+	case live >= mostGarbage:
+		return max(leastPercent, int(mostGarbage*100/live)/10*10)
 	case l.share < least || l.size > smallSize:
 		return 100
 	}
-	return min(mostPercent, int(percent)/100*100)
+	return min(mostPercent, max(100, int(busyGarbage*100/max(1, live))/50*50))
 }
