@@ -24,7 +24,7 @@ const (
 func TestIssue17_PackagesInitialiseLittle(t *testing.T) {
 	t.Parallel()
 	binary, dir := buildBinary(t), t.TempDir()
-	write(t, dir, "one.yaml", "steps:\n  - id: one\n    let: {a: 1}\n")
+	write(t, dir, "one.yaml", "flowrun: v1\nname: one\nsteps:\n  - id: one\n    let: {a: 1}\n")
 	for _, args := range [][]string{{"run", "one.yaml"}, {"plugins", "serve", "tasks"}} {
 		allocs, size, packages := -1, -1, 0
 		for range 3 { // the least: what the runtime allocates beside them wobbles

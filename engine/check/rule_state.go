@@ -154,7 +154,7 @@ func (c *checker) cursorName(s *step, key *spec.Key, node *spec.Node) {
 	name := node.Text
 	first, taken := c.memory.cursors[name]
 	switch {
-	case !namePattern().MatchString(name) || len([]rune(name)) > key.MaxRunes:
+	case !isName(name) || len([]rune(name)) > key.MaxRunes:
 		c.errorAt(node.Pos, CodeCursorName, "`%s` is not a name for a cursor", name).Hint = diag.Say(nameHint)
 	case taken:
 		problem := c.errorAt(node.Pos, CodeCursorName, "two steps have the cursor `%s`", name)

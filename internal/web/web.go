@@ -180,10 +180,19 @@ func ValidCursor(text string) bool { return runquery.IsID(text) }
 // ValidRunID reports whether a text has the form of a run's id.
 func ValidRunID(text string) bool { return runquery.IsID(text) }
 
-var idPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`) })
-
-// ValidID reports whether id may name a run or a plugin in a path.
-func ValidID(id string) bool { return idPattern().MatchString(id) }
+// ValidID reports whether id may name a run or a plugin in a path: up to 63 small letters,
+// digits, _ and -, of which the first is a letter or digit.
+func ValidID(id string) bool {
+	for i := range len(id) {
+		switch c := id[i]; {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+		case i > 0 && (c == '_' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return id != "" && len(id) <= 63
+}
 
 // connectionPattern is wider than the names of flowrun.yaml, so that one in
 // capitals gets its near match.
