@@ -200,17 +200,6 @@ func (a *attempt) released(ctx context.Context, answer runs.Answer) (sent, yes b
 
 func (d *Dispatcher) draining() bool { return d.admission.Err() != nil }
 
-// whileOpen bounds a wait that comes before a call is sent: it ends when a
-// graceful stop begins.
-func (d *Dispatcher) whileOpen(ctx context.Context) (context.Context, context.CancelFunc) {
-	bounded, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(d.admission, cancel)
-	return bounded, func() {
-		stop()
-		cancel()
-	}
-}
-
 // Failure is the answer of a call that failed.
 func Failure(kind plan.ErrorKind, applied runs.Applied, format string, args ...any) runs.Answer {
 	return runs.Answer{Failed: runs.Failure(kind, applied, format, args...)}

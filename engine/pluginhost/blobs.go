@@ -65,13 +65,20 @@ func (e *execution) blobsOf(connection string) *callBlobs {
 	sum := sha256.Sum256([]byte(strconv.Itoa(len(e.req.Operation)) + ":" + e.req.Operation + e.req.IdempotencyKey))
 	b := &callBlobs{
 		store: store, plugin: e.action.Plugin, connection: connection,
-		call:  BlobCall{Run: e.req.RunID, Step: e.req.Step, ID: hex.EncodeToString(sum[:12])},
-		given: map[string]bool{}, uploads: map[string]*callUpload{}, finished: map[string]int64{}, readers: map[string]BlobReader{},
+		call: BlobCall{Run: e.req.RunID, Step: e.req.Step, ID: hex.EncodeToString(sum[:12])},
 	}
 	for _, ref := range referencesIn(e.input.json, e.action.input) {
-		b.given[ref.Digest] = true
+		note(&b.given, ref.Digest, true)
 	}
 	return b
+}
+
+// note puts something into a map of a call's large values, of which most calls have none.
+func note[V any](into *map[string]V, key string, value V) {
+	if *into == nil {
+		*into = map[string]V{}
+	}
+	(*into)[key] = value
 }
 
 // reference is what stands in documents for a large value.
@@ -245,7 +252,7 @@ func (b *callBlobs) upload(name string) (*callUpload, error) {
 			return nil, status.Errorf(codes.ResourceExhausted, "a call has at most %d large values", maxCallBlobs)
 		}
 		u = &callUpload{}
-		b.uploads[name] = u
+		note(&b.uploads, name, u)
 	}
 	return u, nil
 }
@@ -352,7 +359,7 @@ func (b *callBlobs) finish(upload string) (*Blob, error) {
 func (b *callBlobs) made(blob *Blob) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.finished[blob.Digest] = blob.Size
+	note(&b.finished, blob.Digest, blob.Size)
 }
 
 // GetBlob reads a part of a large value.
@@ -401,7 +408,7 @@ func (b *callBlobs) reader(digest string) (reader BlobReader, done func(), err e
 		return nil, nil, err
 	}
 	if len(b.readers) < maxBlobReaders {
-		b.readers[digest] = reader // until the call ends
+		note(&b.readers, digest, reader) // until the call ends
 		return reader, func() {}, nil
 	}
 	return reader, func() { _ = reader.Close() }, nil

@@ -3,6 +3,7 @@ package pluginhost
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -16,7 +17,7 @@ import (
 // returns at once, and the process is ended later if it is still at work. sink
 // may be nil.
 func (h *Host) Call(ctx context.Context, req runs.Request, conn Connection, sink runs.Sink) runs.Answer {
-	if req.Timeout > 0 {
+	if until, ends := ctx.Deadline(); req.Timeout > 0 && (!ends || time.Until(until) > req.Timeout) {
 		bounded, cancel := context.WithTimeout(ctx, req.Timeout)
 		defer cancel()
 		ctx = bounded

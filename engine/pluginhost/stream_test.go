@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -218,10 +219,21 @@ func TestStreamWriterHoldsUpNobody(t *testing.T) {
 		return nil
 	}}
 	w.said = unreadAtOnce // of which nothing was answered
-	for i := range 100 {
-		w.put(&pluginv1.CallWord{Call: uint64(i), Execute: make([]byte, 1000)}) // returns
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		for i := range 100 {
+			w.put(&pluginv1.CallWord{Call: uint64(i), Execute: make([]byte, 1000)})
+		}
+	}()
+	release := sync.OnceFunc(func() { close(free) })
+	defer release()
+	select {
+	case <-said:
+	case <-time.After(10 * time.Second):
+		t.Fatal("who speaks is held up")
 	}
-	close(free)
+	release()
 	w.sentAll(t)
 	total, messages := 0, len(sent)
 	for range messages {
@@ -231,8 +243,6 @@ func TestStreamWriterHoldsUpNobody(t *testing.T) {
 		t.Errorf("%d words were sent in %d messages, want 100 in a few", total, messages)
 	}
 	w.wasRead(w.said)
-	free = make(chan struct{}, 1)
-	free <- struct{}{}
 	w.put(&pluginv1.CallWord{Call: 1})
 	if len(sent) != 1 {
 		t.Error("with nothing unread a word was not sent at once")
