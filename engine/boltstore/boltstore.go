@@ -41,6 +41,10 @@ type Options struct {
 	// read before it opens, but while it is in use.
 	CheckAtStart int64
 
+	// CompareAtStart is the size in bytes above which indexes and references are not
+	// compared with the runs before a file opens that was not closed, but at once behind.
+	CompareAtStart int64
+
 	// FreeSpace returns the free and total bytes of a folder's file system; nil =
 	// statfs.
 	FreeSpace func(dir string) (free, total uint64, err error)
@@ -60,6 +64,7 @@ type Options struct {
 
 	rowsOnly bool // a check does not read the files of large values
 	walks    bool // every page is read, whatever the seal says
+	stays    bool // what is left to compare may be compared behind the open
 }
 
 // largeFolder is where the large values of a file are; "" where they are not looked at.
@@ -93,6 +98,8 @@ type Store struct {
 	space     space
 	committer sync.WaitGroup
 	scrubs    bool // the records are still to be read
+	compares  bool // indexes and references are still to be compared
+	compared  error
 	scrubber  sync.WaitGroup
 	stopScrub func()
 	counters  counters
@@ -115,6 +122,7 @@ func Open(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.stays = true
 	s, err := openOffline(path, o)
 	if err != nil {
 		return nil, err
@@ -132,6 +140,9 @@ func Open(path string, o Options) (*Store, error) {
 	s.stopScrub = cancel
 	if s.scrubs {
 		s.scrubber.Go(func() { s.scrub(ctx) })
+	}
+	if s.compares {
+		s.scrubber.Go(s.compareBehind)
 	}
 	if !s.pageCheck.guard.Whole() {
 		s.scrubber.Go(func() { s.scrubPages(ctx) })
@@ -171,7 +182,9 @@ func (s *Store) prepare(state *fileState) error {
 	}
 	late := state.size > s.options.CheckAtStart && s.schema == schemaVersion
 	s.scrubs = late && !state.verified
-	if !state.closed && !state.verified && !late {
+	s.compares = !state.closed && !state.verified && !late && s.options.stays &&
+		state.size > s.options.CompareAtStart && s.schema == schemaVersion
+	if !state.closed && !state.verified && !late && !s.compares {
 		if err := s.checkAfterCrash(); err != nil {
 			return err
 		}
@@ -194,6 +207,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.CheckAtStart == 0 {
 		o.CheckAtStart = DefaultCheckAtStart
+	}
+	if o.CompareAtStart == 0 {
+		o.CompareAtStart = DefaultCompareAtStart
 	}
 	if o.FreeSpace == nil {
 		o.FreeSpace = diskSpace
@@ -235,6 +251,9 @@ func (s *Store) shut() error {
 // markClosed says in the file that nothing was written behind its census: the
 // next start needs no full check. A store that has stopped is left as it is.
 func (s *Store) markClosed() error {
+	if s.compared != nil {
+		return s.compared
+	}
 	if !s.unclosed && !s.wantsSeal() || s.queue.hasFailed() {
 		return nil
 	}

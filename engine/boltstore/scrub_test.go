@@ -62,3 +62,59 @@ func TestP14ALargeFileIsCheckedInUse(t *testing.T) {
 		}
 	}
 }
+
+// After a kill the indexes of a large file are compared behind its open. What is found
+// stops the store, is the error of its close too, and is told at the next start.
+func TestP14IndexesOfALargeFileAreComparedBehindTheOpen(t *testing.T) {
+	t.Parallel()
+	path, killed := filepath.Join(t.TempDir(), "flowrun.db"), filepath.Join(t.TempDir(), "flowrun.db")
+	s, err := boltstore.Open(path, quick())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, s)
+	copyStore(t, path, killed)
+	large := quick()
+	large.CompareAtStart = 1
+	sound, err := boltstore.Open(killed, large)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sound.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !whole(t, killed).Closed {
+		t.Error("a sound file was not closed")
+	}
+	if err := s.LoseIndexRowForTest(); err != nil {
+		t.Fatal(err)
+	}
+	copyStore(t, path, killed)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, waits := range []bool{true, false} {
+		failed := make(chan error, 1)
+		large.OnFail = func(err error) { failed <- err }
+		s, err := boltstore.Open(killed, large)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if waits {
+			select {
+			case err := <-failed:
+				if !errors.Is(err, store.ErrFailed) || !errors.Is(err, store.ErrCorrupt) {
+					t.Errorf("it has stopped with %v", err)
+				}
+			case <-time.After(10 * time.Second):
+				t.Error("nothing was found")
+			}
+		}
+		if err := s.Close(); !errors.Is(err, store.ErrCorrupt) {
+			t.Errorf("waits %t: the close: %v", waits, err)
+		}
+	}
+	if _, err := boltstore.Open(killed, quick()); !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("an open of a small file: %v", err)
+	}
+}
