@@ -23,7 +23,7 @@ const (
 	retentionSweep = time.Hour              // between looks for old fires, and for sealed outputs that belong to nothing
 	retentionBatch = 500 * time.Millisecond // what a pass may take before the worker rests
 	retentionRest  = 250 * time.Millisecond // after a pass that did not come to its end
-	retentionLast  = 250 * time.Millisecond // what a pass may take when the engine closes
+	retentionLast  = 25 * time.Millisecond  // what a pass may take when the engine closes, and some runs more: a command waits for it
 )
 
 // maxFires is how many fires of a trigger are kept at most: those of a week, for
