@@ -54,6 +54,8 @@ type ConnectionCatalog interface {
 type LimitCatalog interface {
 	// Limits are the limits that a plan is made with; nil = the defaults.
 	Limits() *plan.Limits
+	// JournalBytes are what the journal of a run may have.
+	JournalBytes() int64
 }
 
 // Validation is a plugin's word about an input.

@@ -26,6 +26,7 @@ const (
 	CodeShape       = "FR2022"
 	CodeForeign     = "FR2023"
 	CodeDestination = "FR2024"
+	CodeLongReading = "FR2025"
 
 	CodeStateName    = "FR2040"
 	CodeSetState     = "FR2041"

@@ -3,6 +3,7 @@ package check
 import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/quota"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
 )
@@ -43,6 +44,7 @@ func (c *checker) paginate(s *step, output *schema.Type) *schema.Type {
 	}
 	c.literalCursor(s, paging.CursorField)
 	s.plan.Paginate = p
+	c.longReading(s, item, p.MaxItems)
 	fields := []schema.Field{
 		schema.Required("items", schema.ListOf(item)),
 		schema.Required("next_cursor", schema.Nullable(schema.Of(schema.String))),
@@ -53,6 +55,24 @@ func (c *checker) paginate(s *step, output *schema.Type) *schema.Type {
 		fields = append(fields, schema.Optional("windows", schema.Of(schema.Int)))
 	}
 	return schema.ObjectOf(fields...)
+}
+
+// longReading warns of `max_items` that make more than the run's journal holds, however
+// short the items are: the reading would fail after all those pages.
+func (c *checker) longReading(s *step, item *schema.Type, items int) {
+	node := s.src.Paginate.Get("max_items")
+	if node == nil || node.Bad {
+		return
+	}
+	most := quota.Named(quota.Journal).Default
+	if project, ok := c.catalog.(LimitCatalog); ok {
+		most = project.JournalBytes()
+	}
+	least := schema.Least(item)
+	if total := int64(items) * least; total > most {
+		c.problems.Warnf(node.Pos, CodeLongReading, "so many items of at least %d bytes are %d MiB: the journal of a run holds %s", least, total>>20, quota.SizeText(most)).Hint =
+			diag.Say("write a lower `max_items`; " + quota.Raise(quota.Journal, most))
+	}
 }
 
 // literalCursor reports a cursor that is written out beside `paginate`: every

@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/quota"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -38,6 +39,9 @@ func (c *catalog) Action(name string) (*plan.Action, bool) {
 
 // Limits are what flowrun.yaml sets of the limits of runs.
 func (c *catalog) Limits() *plan.Limits { return c.project.runLimits() }
+
+// JournalBytes are what the journal of a run may have.
+func (c *catalog) JournalBytes() int64 { return c.project.file.Limits.Quotas.Of(quota.Journal) }
 
 // ActionNames returns every known action, for "did you mean".
 func (c *catalog) ActionNames() []string {
