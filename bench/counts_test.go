@@ -36,10 +36,10 @@ func TestAllocationsOfAStep(t *testing.T) {
 		body  func()
 		most  counted
 	}{
-		{"S2, a step with an effect", 300, func() { run(t, e, sequence(300, "write")) }, counted{500, 58_000}},
-		{"S2r, a reading step", 300, func() { run(t, e, sequence(300, "read")) }, counted{340, 30_000}},
-		{"S3, a step of many at once", 300, func() { run(t, e, fan(300, "read")) }, counted{330, 30_000}},
-		{"S4, a run of three steps", 128, func() { atOnce(t, e, sequence(3, "write"), 128, 64) }, counted{1_600, 140_000}},
+		{"S2, a step with an effect", 300, func() { run(t, e, sequence(300, "write")) }, counted{350, 47_000}},
+		{"S2r, a reading step", 300, func() { run(t, e, sequence(300, "read")) }, counted{200, 20_000}},
+		{"S3, a step of many at once", 300, func() { run(t, e, fan(300, "read")) }, counted{200, 21_000}},
+		{"S4, a run of three steps", 128, func() { atOnce(t, e, sequence(3, "write"), 128, 64) }, counted{1_150, 105_000}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := count(2, c.units, c.body)

@@ -13,8 +13,9 @@ func TextOf(document json.RawMessage) (text string, ok bool) {
 	if len(document) > 0 && document[0] == '{' { // the most frequent document that is none
 		return "", false
 	}
-	err := json.Unmarshal(document, &text)
-	return text, err == nil
+	var decoded string
+	err := json.Unmarshal(document, &decoded)
+	return decoded, err == nil
 }
 
 // stands reports whether a text in JSON is ASCII without an escape.

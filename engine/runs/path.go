@@ -225,9 +225,14 @@ func EachStep(w *plan.Workflow, visit func(path string, step *plan.Step, inLoop 
 		}
 	}
 	list("", w.Steps, false)
-	list(HandlerPrefix(HandlerSuccess, 0), w.OnSuccess, false)
-	list(HandlerPrefix(HandlerFailure, 0), w.OnFailure, false)
-	list(HandlerPrefix(HandlerFinally, 0), w.Finally, false)
+	for _, handler := range [...]struct {
+		name  string
+		steps []plan.Step
+	}{{HandlerSuccess, w.OnSuccess}, {HandlerFailure, w.OnFailure}, {HandlerFinally, w.Finally}} {
+		if len(handler.steps) > 0 {
+			list(HandlerPrefix(handler.name, 0), handler.steps, false)
+		}
+	}
 }
 
 // HandlerPrefix begins the paths of a handler's steps. again is which time it runs;
