@@ -61,6 +61,9 @@ func (e *execution) attempt(ctx context.Context, p *process, connection string, 
 		return failed(failure)
 	}
 	said, err := p.open(ctx, e, tokens, request, size)
+	if closing, ok := errors.AsType[*PluginError](err); ok {
+		return failed(h.failureOf(ctx, closing))
+	}
 	if err != nil {
 		return failed(p.brokenCall(ctx, err))
 	}

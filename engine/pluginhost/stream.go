@@ -35,12 +35,16 @@ type callStream struct {
 	over  error // why it has ended: io.EOF, or a gRPC status
 }
 
-// streamFor returns the stream of the process, opened if need be.
+// streamFor returns the stream of the process, opened if need be. It fails with a gRPC
+// status, or with *PluginError where the host is closing.
 func (p *process) streamFor() (*callStream, error) {
 	p.streaming.Lock()
 	defer p.streaming.Unlock()
 	if p.stream != nil && !p.stream.ended() {
 		return p.stream, nil
+	}
+	if p.unit.host.isClosed() {
+		return nil, p.unit.closedError() // nothing was sent
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	rpc, err := p.rpc.ExecuteStream(ctx, grpc.MaxCallRecvMsgSize(handshake.MaxMessageLimit))
@@ -52,7 +56,7 @@ func (p *process) streamFor() (*callStream, error) {
 	s.out.send = rpc.Send
 	if !p.unit.host.begin(s.read) {
 		cancel()
-		return nil, status.Error(codes.Canceled, errClosed.Error())
+		return nil, p.unit.closedError() // nothing was sent
 	}
 	p.stream = s
 	return s, nil

@@ -257,3 +257,18 @@ func (w *wordWriter) sentAll(t *testing.T) {
 		return !w.writing
 	})
 }
+
+// A call that is about to open the stream of a host that closes was not sent, and says so.
+func TestStreamOfAHostThatCloses(t *testing.T) {
+	w := newWorld(t, streamMode+"good", nil)
+	w.ok("pid", `{}`)
+	p := w.host.plugins["evil"].all()[0].process
+	if err := w.host.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the end of the stream", p.stream.ended)
+	_, err := p.streamFor()
+	if f := w.host.failureOf(t.Context(), err); f.Kind != plan.KindCanceled || f.Applied != runs.NotApplied {
+		t.Errorf("the call ended with %+v, of %v", f, err)
+	}
+}
