@@ -1,7 +1,7 @@
 GO ?= go
 LINT = $(GO) -C tools tool golangci-lint
 
-.PHONY: check build test race fuzz lint gen gen-check golden bench examples peers browser oidc slow
+.PHONY: check build test race fuzz lint gen gen-check golden bench bench-peers bench-go examples peers browser oidc slow
 .PHONY: large sound sound-mutants faults power syscalls full-disk corruption kill revisions crash triggers schedules backups soak sim sim-driver replay timers tokens evil canary growth swaps cgroup shutdown hostile row-mutants mutants walks
 .PHONY: licences vulnerabilities release release-check image image-check reproduce
 
@@ -39,7 +39,18 @@ golden: ## rewrite golden files from what the code prints now
 	UPDATE=1 $(GO) test ./...
 	UPDATE=1 $(GO) -C sdk test ./...
 
-bench: ## the benchmarks of bench/
+bench: ## flowrun beside the floor and its peers, in one go: docs/performance.md and its picture; some 12 minutes on two quiet cores
+	mkdir -p bin/bench
+	$(GO) build -o bin/bench/scenarios ./bench/scenarios
+	bin/bench/scenarios -repeat $(or $(REPEAT),5) -o bin/bench/flowrun.jsonl
+	GO=$(GO) ./scripts/bench-peers bin/bench/peers.jsonl
+	$(GO) run ./bench/page bin/bench/flowrun.jsonl bin/bench/peers.jsonl
+
+bench-peers: ## what other engines do with the same work: each is said and left out where it does not build
+	mkdir -p bin/bench
+	GO=$(GO) ./scripts/bench-peers bin/bench/peers.jsonl
+
+bench-go: ## the Go benchmarks of bench/
 	$(GO) test -run '^$$' -bench . ./bench/...
 
 browser: ## the page in Chromium (scripts/install-chromium)

@@ -3,5 +3,6 @@
 //
 //	go test -run '^$' -bench . ./bench/...
 //
-// Every figure comes with the commits and fsyncs that it took.
+// Every figure comes with the commits and fsyncs that it took. What is held against the
+// table of goals, in turns with the floor, is measured by bench/scenarios.
 package bench

@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/bench/figures"
 	"github.com/flowrun/flowrun/bench/probe"
 	"github.com/flowrun/flowrun/engine/spec"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // plans is S10, and what many needs cost the checker.
@@ -41,7 +42,7 @@ func plans(ctx context.Context, b *bench) error {
 // plan measures a parse of a long workflow, and the way to its plan, each the fastest of
 // several.
 func (w work) plan(ctx context.Context) (err error) {
-	project, err := loadProject(ctx, w.dir, nil)
+	project, err := loadProject(ctx, w.dir, func(*workspace.Config) {})
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ import (
 type work struct {
 	dir, what, action         string
 	n, atATime, before, sweep int
+	slower                    time.Duration // of the processor, for each call: what a gate must notice
 }
 
 // worker measures one thing once and prints the sample.
@@ -40,13 +41,14 @@ func worker(ctx context.Context, args []string) (err error) {
 	flags.IntVar(&w.atATime, "at-a-time", 64, "how many runs at a time")
 	flags.IntVar(&w.before, "before", 0, "how often it is done before, not measured")
 	flags.IntVar(&w.sweep, "sweep", 0, "of commits: 1 = retention does its work in between")
+	flags.DurationVar(&w.slower, "slower", 0, "how much processor time each call takes more: for tests of gates")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if w.what == "plan" {
 		return w.plan(ctx)
 	}
-	e, err := openEngine(ctx, w.dir, nil)
+	e, err := openWith(ctx, w.dir, func(c *workspace.Config) { c.Observer = busy(w.slower) })
 	if err != nil {
 		return err
 	}
@@ -95,25 +97,43 @@ func (w work) repeated(ctx context.Context, e *engine.Engine, source string) (fi
 	return count(e, w.n, "step", func() error { return runToEnd(ctx, e, source) })
 }
 
+// busy is an observer that keeps a processor busy for each call; nil for 0.
+func busy(more time.Duration) *runs.Observer {
+	if more == 0 {
+		return nil
+	}
+	return &runs.Observer{Call: func(*runs.Request) func(runs.Answer) {
+		for until := time.Now().Add(more); time.Now().Before(until); {
+		}
+		return nil
+	}}
+}
+
 // openEngine opens the engine of a project, whose state lies beside its file. open is
 // that of the config.
 func openEngine(ctx context.Context, dir string, open func(store.Hooks) (store.Store, error)) (*engine.Engine, error) {
-	project, err := loadProject(ctx, dir, open)
+	return openWith(ctx, dir, func(c *workspace.Config) { c.OpenStore = open })
+}
+
+func openWith(ctx context.Context, dir string, change func(*workspace.Config)) (*engine.Engine, error) {
+	project, err := loadProject(ctx, dir, change)
 	if err != nil {
 		return nil, err
 	}
 	return engine.Open(ctx, project)
 }
 
-func loadProject(ctx context.Context, dir string, open func(store.Hooks) (store.Store, error)) (*workspace.Workspace, error) {
+func loadProject(ctx context.Context, dir string, change func(*workspace.Config)) (*workspace.Workspace, error) {
 	executable, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	return engine.LoadProject(ctx, workspace.Config{
+	config := workspace.Config{
 		StateDir: filepath.Join(dir, "state"), Dir: dir, ProjectFile: filepath.Join(dir, "flowrun.yaml"), Environ: os.Environ(),
-		Executable: executable, Bundled: []string{"files"}, Version: "bench", Now: time.Now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler), OpenStore: open,
-	})
+		Executable: executable, Bundled: []string{"files"}, Version: "bench", Now: time.Now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler),
+	}
+	change(&config)
+	return engine.LoadProject(ctx, config)
 }
 
 // runToEnd runs a workflow, which must succeed.

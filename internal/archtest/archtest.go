@@ -70,6 +70,7 @@ func ProductRules() Rules { //nolint:funlen // a table
 			"internal/suitesize":             {},
 			"bench/figures":                  {},
 			"bench/probe":                    {},
+			"bench/page":                     {"bench/figures"},
 			"bench/floor":                    {"bench/figures", "bench/probe"},
 			"bench/scenarios":                {"bench/figures", "bench/probe", "engine", "engine/boltstore", "engine/journal", "engine/runs", "engine/spec", "engine/store", "engine/workspace", "test/systrace"},
 			"test/walks":                     {"engine", "engine/runs", "engine/workspace", "internal/cli", "internal/web", "internal/web/guard", "sdk"},
