@@ -26,7 +26,7 @@ func expressions() map[string]string {
 }
 
 // raised are the limits of the larger table.
-const raised = "limits: {journal: 256MiB}\n"
+const raised = "limits: {journal: 256MiB, expression_steps: 2000000, expression_result: 4MiB, loop_items: 100000}\n"
 
 // realSize runs each expression by the built program, beside a run that only reads.
 func realSize(ctx context.Context, b *bench) error {
