@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // sealSize is the room of a seal at the begin of its file.
@@ -29,12 +30,15 @@ func IdentityOf(file *os.File) (id Identity, err error) {
 	if err != nil {
 		return id, err
 	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || !info.Mode().IsRegular() {
-		return id, errors.New("not a regular file of this system")
+	if !info.Mode().IsRegular() {
+		return id, errors.New("not a regular file")
+	}
+	var stat unix.Stat_t
+	if err := unix.Fstat(int(file.Fd()), &stat); err != nil {
+		return id, err
 	}
 	return Identity{
-		Device: uint64(stat.Dev), Inode: stat.Ino, Size: stat.Size, //nolint:unconvert // other systems
+		Device: uint64(stat.Dev), Inode: stat.Ino, Size: stat.Size, //nolint:gosec,unconvert // other systems; it names a device
 		Modified: stat.Mtim.Nano(), Change: stat.Ctim.Nano(),
 	}, nil
 }
