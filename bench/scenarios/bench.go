@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/flowrun/flowrun/bench/figures"
@@ -247,9 +246,6 @@ func (b *bench) watched(ctx context.Context, watch func(pid int) func() int64, d
 		return s, fmt.Errorf("%s %s: %w\n%s", filepath.Base(program), strings.Join(args, " "), err, &output)
 	}
 	s.CPU = command.ProcessState.UserTime() + command.ProcessState.SystemTime()
-	if usage, ok := command.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		s.Values["resident at most"] = float64(usage.Maxrss) * 1024
-	}
 	return s, nil
 }
 

@@ -24,6 +24,9 @@ func restarts(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // below the folder that is removed at the end
+	if err := writeFiles(dir, map[string]string{"let.yaml": stepOfLet}); err != nil {
+		return err
+	}
 	if err := fill(ctx, dir, b.size(20_000, 50), large()); err != nil {
 		return err
 	}
@@ -33,6 +36,9 @@ func restarts(ctx context.Context, b *bench) error {
 	file, err := os.Stat(filepath.Join(dir, "state", "flowrun.db"))
 	if err != nil {
 		return err
+	}
+	if least := b.size(1<<30, 1<<20); file.Size() < int64(least) {
+		return fmt.Errorf("the store has %d bytes, not %d: it is no measure of a large one", file.Size(), least)
 	}
 	start := func(variant string, end func(*server) error) error {
 		return b.inTurnsOf(1, turn{scenario: "S7", variant: variant, measure: func() (figures.Sample, error) {
@@ -45,9 +51,14 @@ func restarts(ctx context.Context, b *bench) error {
 			return sample, end(s)
 		}})
 	}
+	// A kill comes when the server has written: the file is not as a clean end left it.
+	kill := func(s *server) error {
+		_, err := b.command(ctx, dir, b.flowrun, "run", "let.yaml", "--state", "state")
+		return errors.Join(err, s.kill())
+	}
 	for range max(1, b.repeat/2+1) {
 		if err := errors.Join(
-			start("after a clean end", (*server).kill),
+			start("after a clean end", kill),
 			start("after a kill", (*server).stop),
 		); err != nil {
 			return err

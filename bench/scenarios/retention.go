@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"time"
 
 	"github.com/flowrun/flowrun/bench/figures"
 	"github.com/flowrun/flowrun/engine"
@@ -23,31 +25,37 @@ func retention(ctx context.Context, b *bench) error {
 	if err := fill(ctx, dir, count, usual()); err != nil {
 		return err
 	}
-	measure := func(sweep string) func() (figures.Sample, error) {
+	measure := func(runs string) func() (figures.Sample, error) {
 		return func() (figures.Sample, error) {
-			return b.sampled(ctx, b.self, "worker", "-what", "commits", "-dir", dir, "-n", "200", "-sweep", sweep)
+			return b.sampled(ctx, b.self, "worker", "-what", "commits", "-dir", dir, "-n", "200", "-until-runs", runs)
 		}
 	}
 	return errors.Join(
 		b.inTurns(b.ofWorker(ctx, "S12", "a small store", "-what", "commits", "-n", "200")),
-		b.inTurnsOf(1, turn{scenario: "S12", variant: "retention at work", measure: measure("1")}),
+		b.inTurnsOf(1, turn{scenario: "S12", variant: "retention at work", measure: measure(strconv.Itoa(b.size(count/10+1, 0)))}),
 		b.inTurns(turn{scenario: "S12", variant: "after retention", measure: measure("0")}),
 	)
 }
 
-// commits measures steps with an effect on the store that is there; with sweep retention
-// does its work before, and the sample says what the file holds.
+// retentionTakes is how long retention may take for all that it removes.
+const retentionTakes = 4 * time.Minute
+
+// commits measures steps with an effect on the store that is there, and says what the file
+// holds; where untilRuns is set, when retention has left so many runs.
 func (w work) commits(ctx context.Context, e *engine.Engine) (figures.Sample, error) {
 	values := map[string]float64{}
-	if w.sweep > 0 {
-		s, err := count(e, 1, "sweep", func() error {
-			e.Sweep(ctx)
-			return nil
-		})
+	for begun := time.Now(); w.untilRuns > 0; time.Sleep(20 * time.Millisecond) {
+		left, err := storedRuns(ctx, e)
 		if err != nil {
-			return s, err
+			return figures.Sample{}, err
 		}
-		values["sweep ms"] = float64(s.Wall.Milliseconds())
+		if left <= w.untilRuns {
+			values["retention ms"] = float64(time.Since(begun).Milliseconds())
+			break
+		}
+		if time.Since(begun) > retentionTakes {
+			return figures.Sample{}, fmt.Errorf("retention has left %d runs after %s, not %d", left, retentionTakes, w.untilRuns)
+		}
 	}
 	s, err := count(e, w.n, "step", func() error { return runToEnd(ctx, e, sequence(w.n, "write")) })
 	if err != nil {
@@ -61,11 +69,21 @@ func (w work) commits(ctx context.Context, e *engine.Engine) (figures.Sample, er
 	if err != nil {
 		return s, err
 	}
-	runs := 0
-	for _, n := range stats.Runs {
-		runs += n
-	}
-	values["file bytes"], values["live bytes"], values["runs"] = float64(file.Size()), float64(stats.UsedBytes), float64(runs)
+	left, err := storedRuns(ctx, e)
+	values["file bytes"], values["live bytes"], values["runs"] = float64(file.Size()), float64(stats.UsedBytes), float64(left)
 	s.Values = values
-	return s, nil
+	return s, err
+}
+
+// storedRuns is how many runs a store has.
+func storedRuns(ctx context.Context, e *engine.Engine) (int, error) {
+	stats, err := e.DBStats(ctx)
+	if err != nil {
+		return 0, err
+	}
+	all := 0
+	for _, n := range stats.Runs {
+		all += n
+	}
+	return all, nil
 }

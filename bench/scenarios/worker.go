@@ -25,9 +25,9 @@ import (
 
 // work is what a worker does: a process of its own with the embedding API.
 type work struct {
-	dir, what, action         string
-	n, atATime, before, sweep int
-	slower                    time.Duration // of the processor, for each call: what a gate must notice
+	dir, what, action             string
+	n, atATime, before, untilRuns int
+	slower                        time.Duration // of the processor, for each call: what a gate must notice
 }
 
 // worker measures one thing once and prints the sample.
@@ -40,7 +40,7 @@ func worker(ctx context.Context, args []string) (err error) {
 	flags.IntVar(&w.n, "n", 1000, "how many steps, or runs")
 	flags.IntVar(&w.atATime, "at-a-time", 64, "how many runs at a time")
 	flags.IntVar(&w.before, "before", 0, "how often it is done before, not measured")
-	flags.IntVar(&w.sweep, "sweep", 0, "of commits: 1 = retention does its work in between")
+	flags.IntVar(&w.untilRuns, "until-runs", 0, "of commits: wait first until retention has left so many runs")
 	flags.DurationVar(&w.slower, "slower", 0, "how much processor time each call takes more: for tests of gates")
 	if err := flags.Parse(args); err != nil {
 		return err

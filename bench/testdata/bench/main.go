@@ -63,7 +63,7 @@ func list(c *sdk.Call[struct{}], in table) (page, error) {
 func rowOf(id int64) row {
 	return row{
 		ID: id, Name: fmt.Sprintf("Customer %06d", id), Email: fmt.Sprintf("customer.%06d@example.org", id), City: fmt.Sprintf("City %03d", id%500),
-		Country: []string{"AT", "CH", "DE", "FR"}[id%4], Amount: float64(id%10_000) / 4, Paid: id%10 != 0, Note: strings.Repeat("note ", 27),
+		Country: []string{"AT", "CH", "DE", "FR"}[id%4], Amount: float64(id%10_000) / 4, Paid: id%10 != 0, Note: strings.Repeat("note ", 32),
 	}
 }
 
