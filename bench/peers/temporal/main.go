@@ -1,6 +1,6 @@
 // Command temporal measures a Temporal server as its dev server is set up, with all
 // services in one process and SQLite in one file, beside a worker in the same process.
-// -tuned takes what makes its queues quicker on one machine.
+// -partition gives each queue one partition, no other setting is changed.
 package main
 
 import (
@@ -138,7 +138,7 @@ func serve(file string, tuned bool) (temporal.Server, string, error) {
 }
 
 func main() {
-	tuned := flag.Bool("tuned", false, "one partition of each queue")
+	tuned := flag.Bool("partition", false, "one partition of each queue")
 	peer.Main(func(_ context.Context, dir string) (*peer.Engine, error) {
 		server, address, err := serve(filepath.Join(dir, "store.sqlite"), *tuned)
 		if err != nil {
@@ -167,7 +167,7 @@ func main() {
 		}
 		name := "Temporal 1.29.1 (as the dev server)"
 		if *tuned {
-			name = "Temporal 1.29.1 (tuned)"
+			name = "Temporal 1.29.1 (as the dev server, one partition a queue)"
 		}
 		return &peer.Engine{
 			Program: name, Durability: "SQLite's rollback journal in a file, synced at each commit (synchronous FULL, its default)", Sequence: run(sequence), Fan: run(fan),
