@@ -11,11 +11,16 @@ import (
 	"github.com/flowrun/flowrun/engine"
 )
 
+// firstRun is the variant of a file that is new: the plugin is asked about the input of
+// each step before the run begins. The others measure steps: their file is known.
+const firstRun = "first run of a file"
+
 // sequentialWrites is S2.
 func sequentialWrites(ctx context.Context, b *bench) error {
 	n := strconv.Itoa(b.size(1000, 50))
 	return b.inTurns(
-		b.ofWorker(ctx, "S2", "", "-what", "steps", "-action", "write", "-n", n),
+		b.ofWorker(ctx, "S2", "", "-what", "steps", "-action", "write", "-n", n, "-before", "1"),
+		b.ofWorker(ctx, "S2", firstRun, "-what", "steps", "-action", "write", "-n", n),
 		b.ofFloor(ctx, "S2", "steps", "-policy", "merged", "-n", n),
 		b.ofFloor(ctx, "S2", "steps", "-policy", "merged", "-transport", "stream", "-n", n),
 	)
@@ -25,7 +30,8 @@ func sequentialWrites(ctx context.Context, b *bench) error {
 func sequentialReads(ctx context.Context, b *bench) error {
 	n := strconv.Itoa(b.size(1000, 50))
 	return b.inTurnsOf(2*b.repeat,
-		b.ofWorker(ctx, "S2r", "", "-what", "steps", "-action", "read", "-n", n),
+		b.ofWorker(ctx, "S2r", "", "-what", "steps", "-action", "read", "-n", n, "-before", "1"),
+		b.ofWorker(ctx, "S2r", firstRun, "-what", "steps", "-action", "read", "-n", n),
 		b.ofFloor(ctx, "S2r", "steps", "-policy", "reads", "-n", n),
 		b.ofFloor(ctx, "S2r", "steps", "-policy", "reads", "-transport", "stream", "-n", n),
 	)
