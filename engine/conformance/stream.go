@@ -47,20 +47,32 @@ func (k *kit) streams() bool {
 	return slices.Contains(k.described.GetPlugin().GetFeatures(), handshake.FeatureExecuteStream)
 }
 
-// streamOf is the stream of the process, which is opened once.
+// streamOf is the stream of the process, which is opened once, and again where it has
+// ended. What was noted of it stays.
 func (p *process) streamOf() (*callStream, error) {
 	p.streaming.Lock()
 	defer p.streaming.Unlock()
+	before := &callStream{}
 	if p.stream != nil {
-		return p.stream, nil
+		if before = p.stream; !before.ended() {
+			return before, nil
+		}
 	}
 	rpc, err := p.rpc.ExecuteStream(p.authorized(context.Background()))
 	if err != nil {
 		return nil, err
 	}
-	p.stream = &callStream{rpc: rpc, calls: map[uint64]*streamedCall{}}
+	before.mu.Lock()
+	defer before.mu.Unlock()
+	p.stream = &callStream{rpc: rpc, calls: map[uint64]*streamedCall{}, stray: before.stray, lump: before.lump}
 	go p.stream.read()
 	return p.stream, nil
+}
+
+func (s *callStream) ended() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over != nil
 }
 
 // begin sends a request and returns the number of its call.

@@ -189,7 +189,7 @@ func TestIssue16_03ALoopOverTooManyItemsSaysWhatToDo(t *testing.T) {
 	a.workflow("much", size{12_000, 3}, "  - {id: each, foreach: \"${{ steps.read.outputs.items }}\", steps: [{id: s, uses: core.log, with: {text: x}}]}\n")
 	said, _ := a.run(5, "run", "much.yaml", "--state", a.state("much"), "-o", "json")
 	var got result
-	if err := json.Unmarshal([]byte(said), &got); err != nil || got.Error.Reason != "limit" || !strings.Contains(got.Error.Hint, "chunk(list, 100) makes batches") {
+	if err := json.Unmarshal([]byte(said), &got); err != nil || got.Error.Reason != "limit" || !strings.Contains(got.Error.Hint, "`batch: 100` makes lists of a hundred") {
 		t.Errorf("%v: %+v", err, got.Error)
 	}
 }

@@ -106,7 +106,7 @@ func (c *streamedCall) Context() context.Context { return c.ctx }
 func (c *streamedCall) take(bytes uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.under -= bytes
+	c.under -= min(bytes, c.under) // a fault may have sent more than was counted
 	c.room.Broadcast()
 }
 
