@@ -44,7 +44,10 @@ bench: ## flowrun beside the floor and its peers, in one go: docs/performance.md
 	$(GO) build -o bin/bench/scenarios ./bench/scenarios
 	bin/bench/scenarios -repeat $(or $(REPEAT),5) -o bin/bench/flowrun.jsonl
 	GO=$(GO) ./scripts/bench-peers bin/bench/peers.jsonl
+	rm -rf bin/bench/profiles
+	bin/bench/scenarios -repeat 2 -profiles bin/bench/profiles -o bin/bench/profiles.jsonl
 	$(GO) run ./bench/page bin/bench/flowrun.jsonl bin/bench/peers.jsonl
+	$(GO) -C bench/profiles run . -doc ../../docs/performance.md ../../bin/bench/profiles.jsonl
 
 bench-peers: ## what other engines do with the same work: each is said and left out where it does not build
 	mkdir -p bin/bench

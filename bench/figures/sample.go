@@ -38,6 +38,7 @@ type Sample struct {
 	Load       float64 `json:"load,omitempty"`    // of the machine in the minute before
 	Running    int     `json:"running,omitempty"` // threads that wanted a processor just before
 	Durability string  `json:"durability,omitempty"`
+	Profile    string  `json:"profile,omitempty"` // the file that says where the processor time of the engine's process went; such a sample's times are not to be compared
 	Skipped    string  `json:"skipped,omitempty"` // why nothing was measured
 }
 

@@ -24,8 +24,8 @@ func main() {
 
 // options are those of the measured commands.
 type options struct {
-	n, atATime, steps, procs, warm int
-	policy, transport, dir         string
+	n, atATime, steps, procs, warm  int
+	policy, transport, dir, profile string
 }
 
 func command(args []string) error {
@@ -42,6 +42,7 @@ func command(args []string) error {
 	flags.StringVar(&o.policy, "policy", policyMerged, "rpc, apart, merged or reads")
 	flags.StringVar(&o.transport, "transport", unary, "unary or stream")
 	flags.StringVar(&o.dir, "dir", "", "where the store is made; a temporary folder otherwise")
+	flags.StringVar(&o.profile, "cpuprofile", "", "write where the processor time of the measured work went to this file")
 	socket := flags.String("socket", "", "of the plugin")
 	store := flags.String("store", "", "the store file of cold")
 	workflow := flags.String("workflow", "", "the workflow file of cold; no step of it calls a plugin where there is none")
@@ -108,17 +109,24 @@ func (e *engine) measure(ctx context.Context, what string, o options, plugin int
 	runtime.ReadMemStats(&before)
 	own, its := probe.CPU(os.Getpid()), probe.CPU(plugin)
 	begun := time.Now()
-	var err error
-	switch what {
-	case "steps":
-		err = e.sequence(ctx, o.n)
-	case "fan":
-		err = e.fan(ctx, o.n, o.atATime)
-	default:
-		var took []time.Duration
-		took, err = e.many(ctx, o.n, o.steps, o.atATime)
+	work := func() error {
+		switch what {
+		case "steps":
+			return e.sequence(ctx, o.n)
+		case "fan":
+			return e.fan(ctx, o.n, o.atATime)
+		}
+		took, err := e.many(ctx, o.n, o.steps, o.atATime)
 		slices.Sort(took)
 		s.Unit, s.P99 = "run", took[len(took)*99/100]
+		return err
+	}
+	var err error
+	if o.profile == "" {
+		err = work()
+	} else {
+		s.Units, s.Profile = o.n*probe.ProfiledRounds, o.profile
+		err = probe.Profiled(o.profile, work)
 	}
 	s.Wall = time.Since(begun)
 	s.CPU, s.PluginCPU = probe.CPU(os.Getpid())-own, probe.CPU(plugin)-its

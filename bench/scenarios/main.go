@@ -33,9 +33,9 @@ func main() {
 
 // options are those of the command.
 type options struct {
-	only, out, dir, flowrun, floor string
-	repeat                         int
-	quick, list                    bool
+	only, out, dir, flowrun, floor, profiles string
+	repeat                                   int
+	quick, list                              bool
 }
 
 func command(ctx context.Context, args []string) (err error) {
@@ -46,6 +46,7 @@ func command(ctx context.Context, args []string) (err error) {
 	flags.BoolVar(&o.quick, "quick", false, "small numbers, each once: whether they work, no figures")
 	flags.BoolVar(&o.list, "list", false, "say which scenarios there are")
 	flags.StringVar(&o.out, "o", "", "write the samples to this file, as lines of JSON")
+	flags.StringVar(&o.profiles, "profiles", "", "measure nothing, but write processor profiles of steps and runs into this folder")
 	flags.StringVar(&o.dir, "dir", "", "work below this folder; a temporary one otherwise")
 	flags.StringVar(&o.flowrun, "flowrun", "", "the program to measure; built from this source otherwise")
 	flags.StringVar(&o.floor, "floor", "", "the floor; built from this source otherwise")
@@ -67,6 +68,9 @@ func command(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
+	if o.profiles != "" {
+		return b.writeProfiles(ctx)
+	}
 	for _, s := range chosen {
 		begun := time.Now()
 		if err := s.run(ctx, b); err != nil {

@@ -49,6 +49,7 @@ func TestScenariosRun(t *testing.T) {
 			t.Errorf("%s: %v", r.What, r.Median)
 		}
 	}
+	profilesAreWritten(t, b)
 	if err := b.close(); err != nil {
 		t.Error(err)
 	}

@@ -82,7 +82,7 @@ func (b *bench) renamed(t turn, variant string) turn {
 // workflow, by the times at which steps ended.
 func (w work) conditions(ctx context.Context, e *engine.Engine) (figures.Sample, error) {
 	var id string
-	s, err := count(e, w.n, "step", func() error {
+	s, err := w.count(e, "step", func() error {
 		row, problems, err := e.Start(ctx, engine.StartRequest{File: "bench.yaml", Source: []byte(conditions(w.n))})
 		if err != nil || row == nil {
 			return fmt.Errorf("start: %w", errors.Join(err, problems))

@@ -25,7 +25,7 @@ import (
 
 // work is what a worker does: a process of its own with the embedding API.
 type work struct {
-	dir, what, action             string
+	dir, what, action, profile    string
 	n, atATime, before, untilRuns int
 	slower                        time.Duration // of the processor, for each call: what a gate must notice
 }
@@ -41,6 +41,7 @@ func worker(ctx context.Context, args []string) (err error) {
 	flags.IntVar(&w.atATime, "at-a-time", 64, "how many runs at a time")
 	flags.IntVar(&w.before, "before", 0, "how often it is done before, not measured")
 	flags.IntVar(&w.untilRuns, "until-runs", 0, "of commits: wait first until retention has left so many runs")
+	flags.StringVar(&w.profile, "cpuprofile", "", "write where the processor time of the measured work went to this file")
 	flags.DurationVar(&w.slower, "slower", 0, "how much processor time each call takes more: for tests of gates")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -71,7 +72,7 @@ func (w work) measured(ctx context.Context, e *engine.Engine) (figures.Sample, e
 		return w.repeated(ctx, e, fan(w.n, w.action))
 	case "runs":
 		var took []time.Duration
-		s, err := count(e, w.n, "run", func() (err error) {
+		s, err := w.count(e, "run", func() (err error) {
 			took, err = atOnce(ctx, e, sequence(3, w.action), w.n, w.atATime)
 			return err
 		})
@@ -94,7 +95,17 @@ func (w work) repeated(ctx context.Context, e *engine.Engine, source string) (fi
 			return figures.Sample{}, err
 		}
 	}
-	return count(e, w.n, "step", func() error { return runToEnd(ctx, e, source) })
+	return w.count(e, "step", func() error { return runToEnd(ctx, e, source) })
+}
+
+// count counts what body costs; where a profile is wanted, of several rounds.
+func (w work) count(e *engine.Engine, unit string, body func() error) (figures.Sample, error) {
+	if w.profile == "" {
+		return count(e, w.n, unit, body)
+	}
+	s, err := count(e, w.n*probe.ProfiledRounds, unit, func() error { return probe.Profiled(w.profile, body) })
+	s.Profile = w.profile
+	return s, err
 }
 
 // busy is an observer that keeps a processor busy for each call; nil for 0.
