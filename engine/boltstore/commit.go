@@ -103,7 +103,7 @@ func (s *Store) update(write func(w *writer) error) (err error) {
 	}()
 	s.reached(store.BeforeCommit)
 	before := s.fileSize()
-	s.db.KeepFreeList(s.pageCheck.keepsFreeList())
+	s.db.KeepFreeList(s.pageCheck.closing)
 	w := &writer{census: maps.Clone(s.census), ends: s.ends, open: s.open, tells: true, clock: s.options.Now, shows: s.options.OnRuns != nil}
 	err = s.db.Update(func(tx *bolt.Tx) error {
 		w.Tx = tx

@@ -101,19 +101,19 @@ func boltOptions(o Options) *bolt.Options {
 // compared with its meta pages before bbolt maps it, because bbolt panics on a
 // truncated file, and keeps the lock then.
 func openFile(path string, o Options) (*openedFile, error) {
-	opened := &openedFile{}
+	file, err := openLocked(path, os.O_RDWR, lockExclusive, o.Timeout)
+	if err != nil {
+		return nil, openError(path, err)
+	}
+	opened := &openedFile{file: file}
+	if opened.state, err = inspect(file, path, o); err != nil {
+		_ = file.Close()
+		return nil, openError(path, err)
+	}
 	options := boltOptions(o)
-	options.OpenFile = func(name string, _ int, _ os.FileMode) (*os.File, error) {
-		file, err := openLocked(name, os.O_RDWR, lockExclusive, o.Timeout)
-		if err != nil {
-			return nil, err
-		}
-		if opened.state, err = inspect(file, path, o); err != nil {
-			_ = file.Close()
-			return nil, err
-		}
-		opened.file = file
-		return file, nil
+	options.OpenFile = func(string, int, os.FileMode) (*os.File, error) { return file, nil }
+	if opened.state.sealed != nil {
+		options.Logger = bolt.Failures()
 	}
 	return opened, opened.open(path, options)
 }
@@ -141,16 +141,18 @@ func growth(most int, size, maxSize int64) int {
 }
 
 func (f *openedFile) open(path string, options *bolt.Options) (err error) {
-	f.db, err = guardedOpen(path, options)
-	switch {
-	case err == nil:
-		f.db.Grow(growth(f.db.GrowStep(), f.state.size, int64(options.MaxSize)))
-		return nil
-	case errors.Is(err, errLocked):
-		return &store.LockedError{Path: path}
-	}
-	if f.file != nil {
+	if f.db, err = guardedOpen(path, options); err != nil {
 		_ = f.file.Close() // bbolt has closed it already unless it panicked
+		return openError(path, err)
+	}
+	f.db.Grow(growth(f.db.GrowStep(), f.state.size, int64(options.MaxSize)))
+	return nil
+}
+
+// openError says which file was not opened.
+func openError(path string, err error) error {
+	if errors.Is(err, errLocked) {
+		return &store.LockedError{Path: path}
 	}
 	if corrupt, ok := errors.AsType[*store.CorruptError](err); ok {
 		corrupt.Path = path

@@ -110,8 +110,6 @@ type pageCheck struct {
 	next    uint64      // the page where the scrub goes on
 }
 
-func (p *pageCheck) keepsFreeList() bool { return p.closing || !p.guard.Whole() }
-
 func (p *pageCheck) close() {
 	if p.opened != nil {
 		_ = p.opened.file.Close()

@@ -53,8 +53,8 @@ func (db *DB) Grow(step int) { db.raw.AllocSize = step }
 // GrowStep is by how many bytes the file grows.
 func (db *DB) GrowStep() int { return db.raw.AllocSize }
 
-// KeepFreeList sets whether each commit from now on stores the list of the free pages.
-// While it does, bbolt never looks for them itself. It is for whoever writes.
+// KeepFreeList sets whether each commit from now on stores the list of the free pages. It
+// is for whoever writes.
 func (db *DB) KeepFreeList(keep bool) { db.raw.NoFreelistSync = !keep }
 
 // PageSize is that of the file in bytes.
@@ -78,14 +78,24 @@ func (db *DB) View(read func(tx *Tx) error) error {
 	})
 }
 
-// Update runs write in a transaction that writes.
+// Update runs write in a transaction that writes. What it panics with is passed on.
 func (db *DB) Update(write func(tx *Tx) error) error {
-	return db.raw.Update(func(raw *bbolt.Tx) error {
-		tx := &db.write
-		tx.begin(raw, db.guard, true)
-		defer tx.end()
-		return write(tx)
-	})
+	raw, err := db.raw.Begin(true)
+	if err != nil {
+		return err
+	}
+	defer forget(raw)
+	if err := db.writeIn(raw, write); err != nil {
+		return err
+	}
+	return commit(raw)
+}
+
+func (db *DB) writeIn(raw *bbolt.Tx, write func(tx *Tx) error) error {
+	tx := &db.write
+	tx.begin(raw, db.guard, true)
+	defer tx.end()
+	return write(tx)
 }
 
 // Compact copies all of one file into another, in transactions of at most size bytes.
