@@ -227,3 +227,12 @@ func (s *Store) ListsFreePagesForTest() bool {
 	m, err := readMetas(s.file)
 	return err == nil && m.freeList != noFreeList
 }
+
+// PagesForTest is how many pages of the file were ever in use.
+func (s *Store) PagesForTest() (int64, error) {
+	m, err := readMetas(s.file)
+	if err != nil {
+		return 0, err
+	}
+	return int64(m.pages), nil
+}
