@@ -108,7 +108,7 @@ func (f failing) fail(t *testing.T, path string, sums *Sums, logger bbolt.Logger
 	func() {
 		defer func() {
 			if p := recover(); p != nil {
-				err = p.(error) //nolint:errcheck,forcetypeassert // a panic with anything else is the test's end
+				err = p.(error) //nolint:forcetypeassert // a panic with anything else is the test's end
 			}
 		}()
 		err = db.Update(put(f.size))
@@ -139,11 +139,11 @@ func TestNobodyLooksForFreePagesAfterAFailure(t *testing.T) {
 	for _, f := range failings() {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
-			path, sums, apart := fileOfPages(t)
+			path, sums, _ := fileOfPages(t)
 			if err, own := f.fail(t, path, sums, nil); !f.panics && (!f.gives(err) || own != 1) {
 				t.Errorf("the control: %v, and bbolt has begun %d transactions", err, own)
 			}
-			path, sums, apart = fileOfPages(t)
+			path, sums, apart := fileOfPages(t)
 			content := contentOf(t, path)
 			copy(content[apart*pageSize+8:], []byte{0xff, 0xff}) // a page of no kind
 			if err := os.WriteFile(path, content, 0o600); err != nil {
