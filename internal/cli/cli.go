@@ -70,7 +70,7 @@ func Run(args []string, system System) int {
 		return simulate(args[2:], system)
 	}
 	a := &app{sys: system, times: view.Times{Location: system.Location}, ended: make(chan struct{})}
-	root := a.rootCommand()
+	root := a.rootCommand(args)
 	root.SetArgs(args)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -126,7 +126,8 @@ func (a *app) env(name string) string {
 	return ""
 }
 
-func (a *app) rootCommand() *cobra.Command {
+// rootCommand is the program's command with those below it that a command line needs.
+func (a *app) rootCommand(args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "flowrun",
 		Short: "flowrun runs YAML workflows durably, with services as plugins",
@@ -158,18 +159,8 @@ func (a *app) rootCommand() *cobra.Command {
 	flags.BoolVar(&a.flags.allowNetworkFS, "allow-network-fs", false, "accept a state folder on a network file system")
 	flags.BoolVar(&a.flags.locked, "locked", false, "run no plugin that flowrun.lock does not have as it is")
 	completeFlag(root, "color", colorModes...)
-	root.AddCommand(
-		a.runCommand(), a.callCommand(), a.validateCommand(), a.testCommand(), a.graphCommand(), a.runsCommand(), a.pluginsCommand(),
-		a.connectionsCommand(), a.secretsCommand(), a.stateCommand(), a.sandboxCommand(), a.initCommand(), a.newCommand(), a.configCommand(), a.versionCommand(),
-		a.serveCommand(), a.tokensCommand(), a.doctorCommand(), a.planCommand(), a.schemaCommand(), a.fmtCommand(), a.explainCommand(), a.dbCommand(), a.keyCommand(), a.schedulesCommand(), a.manCommand(), a.readyCommand(), a.mcpCommand(),
-	)
-	root.InitDefaultCompletionCmd("completion")
+	a.addCommands(root, args)
 	root.SetHelpCommand(helpCommand())
-	for _, c := range root.Commands() {
-		if c.Name() == "completion" {
-			group(c)
-		}
-	}
 	return root
 }
 

@@ -18,7 +18,7 @@ func TestIssue15_EachCommandHasAManualPage(t *testing.T) {
 	if got := runIn(t, dir, []string{"SOURCE_DATE_EPOCH=86400"}, "man", "--dir", "pages"); got.code != exitOK {
 		t.Fatalf("exit %d, %s", got.code, got.stderr)
 	}
-	root := (&app{}).rootCommand()
+	root := (&app{}).rootCommand(nil)
 	commands := documented(root)
 	if len(commands) < 80 {
 		t.Fatalf("%d commands only", len(commands))
@@ -87,7 +87,7 @@ func TestIssue15_TextIsNoInstructionOfAPage(t *testing.T) {
 			t.Errorf("%q is written as %q, want %q", text, got, want)
 		}
 	}
-	for _, c := range documented((&app{}).rootCommand()) {
+	for _, c := range documented((&app{}).rootCommand(nil)) {
 		for line := range strings.Lines((manual{}).page(c)) {
 			if strings.HasPrefix(line, ".") && !instruction.MatchString(line) || strings.HasPrefix(line, "'") {
 				t.Errorf("the page of %s has the instruction %q", c.CommandPath(), line)
