@@ -36,7 +36,7 @@ type foreign struct {
 // whatever begins with a name that can be read somewhere.
 func (c *checker) noteForeign(t *text) {
 	source := t.node.Text
-	if t.bad || !strings.ContainsAny(source, "{(") {
+	if t.bad || !t.mayBeForeign() {
 		return
 	}
 	names := rootNames()
@@ -67,6 +67,20 @@ func startsMember(rest string) bool {
 }
 
 // within reports whether an offset lies in an expression of the text.
+// mayBeForeign reports whether a form may begin anywhere but in an expression of ours. To
+// look takes less than the expressions for the forms take to be compiled.
+func (t *text) mayBeForeign() bool {
+	source := t.node.Text
+	for i := range source {
+		rest := source[i:]
+		begins := strings.HasPrefix(rest, "{{") || strings.HasPrefix(rest, "$(") || strings.HasPrefix(rest, "${") && !strings.HasPrefix(rest, "${{")
+		if begins && (i == 0 || source[i-1] != '$') && !t.within(i) {
+			return true
+		}
+	}
+	return false
+}
+
 func (t *text) within(offset int) bool {
 	return slices.ContainsFunc(t.parts, func(p part) bool {
 		return p.isExpr && p.offset <= offset && offset < p.offset+len(p.source)

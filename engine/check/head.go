@@ -3,11 +3,10 @@ package check
 import (
 	"encoding/json"
 	"path"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/duration"
@@ -17,10 +16,29 @@ import (
 
 const defaultRunTimeout = 24 * time.Hour
 
-var fieldPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(spec.FieldPattern) })
+// isField is spec.FieldPattern. Names are matched without an expression, which takes longer
+// to compile than the names of a small workflow take to be checked.
+func isField(text string) bool {
+	return text != "" && (isLetter(text[0]) || text[0] == '_') && !strings.ContainsFunc(text, func(r rune) bool {
+		return r >= utf8.RuneSelf || !isLetter(byte(r)) && !isDigit(byte(r)) && r != '_'
+	})
+}
 
-// isName is spec.NamePattern, whose classes of letters take longer to compile than the
-// rest of a small workflow takes to be checked.
+// isID is spec.IDPattern.
+func isID(text string) bool {
+	return isField(text) && text[0] != '_' && strings.ToLower(text) == text
+}
+
+// isTrigger is spec.TriggerPattern.
+func isTrigger(text string) bool {
+	return isField(strings.ReplaceAll(text, "-", "_")) && isLetter(text[0])
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// isName is spec.NamePattern.
 func isName(text string) bool {
 	for i, r := range text {
 		switch {

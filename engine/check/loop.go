@@ -134,7 +134,7 @@ func (c *checker) loopName(s *step) {
 	target := c.byID[name]
 	switch {
 	case !c.static(node):
-	case !fieldPattern().MatchString(name):
+	case !isField(name):
 		c.errorAt(node.Pos, CodeName, "`%s` is not a name for an item", name).Hint = diag.Say(fieldHint)
 	case c.outerName(s, node.Pos, name):
 	case name == "item":

@@ -20,7 +20,7 @@ func (c *checker) outputs() {
 	defer func() { c.plan.OutputSchema = schema.ObjectOf(fields...).JSONSchema() }()
 	for _, pair := range c.tree.Outputs.Pairs {
 		name := pair.Key.Text
-		if !fieldPattern().MatchString(name) {
+		if !isField(name) {
 			c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for an output", name).Hint = diag.Say(fieldHint)
 		}
 		t := c.output(name, pair.Value)

@@ -1,15 +1,11 @@
 package check
 
 import (
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/spec"
 )
-
-var idPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(spec.IDPattern) })
 
 // writtenIDs takes the ids that authors wrote. They are unique in the file.
 func (c *checker) writtenIDs(l *list) {
@@ -25,10 +21,10 @@ func (c *checker) writtenIDs(l *list) {
 
 func (c *checker) writtenID(s *step, node *spec.Node) {
 	id := node.Text
-	if !idPattern().MatchString(id) {
+	if !isID(id) {
 		problem := c.errorAt(node.Pos, CodeID, "`%s` is not an id", id)
 		problem.Hint = diag.Say("an id starts with a small letter and has small letters, digits and `_`")
-		if fixed := strings.ReplaceAll(strings.ToLower(id), "-", "_"); idPattern().MatchString(fixed) {
+		if fixed := strings.ReplaceAll(strings.ToLower(id), "-", "_"); isID(fixed) {
 			problem.Hint = diag.Say("write `" + fixed + "`: small letters, digits and `_`")
 		}
 	}
@@ -50,7 +46,7 @@ func (c *checker) defaultIDs(l *list) {
 		if s.id == "" && !s.src.Written("id") && s.src.Uses != nil {
 			name := s.src.Uses.Text
 			name = strings.ReplaceAll(name[strings.LastIndex(name, ".")+1:], "-", "_")
-			if _, taken := c.byID[name]; !taken && idPattern().MatchString(name) {
+			if _, taken := c.byID[name]; !taken && isID(name) {
 				s.id = name
 				c.byID[name] = s
 			}

@@ -110,7 +110,7 @@ func (r *inputReader) properties(node *spec.Node) (json.RawMessage, []string) {
 	var required []string
 	for _, pair := range node.Pairs {
 		name := pair.Key.Text
-		if !fieldPattern().MatchString(name) {
+		if !isField(name) {
 			r.c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for an input", name).Hint = diag.Say(fieldHint)
 			r.bad = true
 		}

@@ -18,7 +18,7 @@ func (c *checker) letStep(s *step) {
 	var fields []schema.Field
 	for _, pair := range s.src.Let.Pairs {
 		name := pair.Key.Text
-		if !fieldPattern().MatchString(name) {
+		if !isField(name) {
 			c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for a value", name).Hint =
 				diag.Say(fieldHint)
 		}

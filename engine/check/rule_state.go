@@ -31,7 +31,7 @@ func (c *checker) stateSchema() {
 	var names []string
 	for _, pair := range c.tree.State.Pairs {
 		name := pair.Key.Text
-		if !fieldPattern().MatchString(name) {
+		if !isField(name) {
 			c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for a state value", name).Hint = diag.Say(fieldHint)
 			r.bad = true
 		}

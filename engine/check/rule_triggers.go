@@ -1,10 +1,8 @@
 package check
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/eval"
@@ -21,8 +19,6 @@ const (
 	itemKey    = "item"
 	resultKey  = "result"
 )
-
-var triggerPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(spec.TriggerPattern) })
 
 // triggerKinds are the keys of which a trigger has exactly one.
 func triggerKinds() []string { return spec.V1().Map(triggerKey).Kinds() }
@@ -48,7 +44,7 @@ func (c *checker) triggers() {
 		switch names := c.tree.Language.Map("triggers"); {
 		case slices.Contains(names.Not, name):
 			c.errorAt(pair.Key.Pos, CodeName, "`manual` is the trigger that every workflow has").Hint = diag.Say("give this one another name")
-		case !triggerPattern().MatchString(name) || len(name) > names.MaxName:
+		case !isTrigger(name) || len(name) > names.MaxName:
 			c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for a trigger", name).Hint =
 				diag.Say("it starts with a letter and has letters, digits, `_` and `-`")
 		}

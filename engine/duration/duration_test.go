@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +46,35 @@ func TestParse(t *testing.T) {
 	}
 	if _, err := duration.Signed("--1h"); err == nil {
 		t.Error("two signs are taken")
+	}
+}
+
+// TestADurationIsWhatThePatternSays, which editors and documents have: for texts of digits, units and what is none.
+func TestADurationIsWhatThePatternSays(t *testing.T) {
+	pattern, finer := regexp.MustCompile(duration.Pattern), regexp.MustCompile(strings.Replace(duration.Pattern, "{1,9}", "+", 1))
+	parts := []string{"0", "7", "12", "1", "3", "1234567890", "ms", "s", "m", "h", "d", "P", "T", "P", "T", "W", "D", "H", "M", "S", ".", ".5S", ".12345678901S", "-", " ", "\n", "é", "٣"}
+	random := rand.New(rand.NewPCG(1, 2))
+	taken, fine := 0, 0
+	for i := range 100_000 {
+		text := []string{"", "", "P", "PT"}[i%4]
+		for range 1 + random.IntN(8) {
+			text += parts[random.IntN(len(parts))]
+		}
+		_, err := duration.Parse(text)
+		said := fmt.Sprint(err)
+		switch {
+		case pattern.MatchString(text) == (strings.Contains(said, "not a duration") || strings.Contains(said, "finer")):
+			t.Fatalf("%q: %v, and the pattern says %v", text, err, pattern.MatchString(text))
+		case !pattern.MatchString(text) && finer.MatchString(text) != strings.Contains(said, "finer"):
+			t.Fatalf("%q: %v, and with more digits behind the point it matches: %v", text, err, finer.MatchString(text))
+		case pattern.MatchString(text):
+			taken++
+		case finer.MatchString(text):
+			fine++
+		}
+	}
+	if taken < 400 || fine < 20 {
+		t.Errorf("%d texts match, %d are too fine", taken, fine)
 	}
 }
 

@@ -14,10 +14,16 @@ import (
 	"github.com/flowrun/flowrun/engine/spec"
 )
 
-var (
-	namePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`) })
-	ratePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([1-9][0-9]{0,8})/([0-9A-Za-z.]+)$`) })
-)
+var ratePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([1-9][0-9]{0,8})/([0-9A-Za-z.]+)$`) })
+
+// maxName is how many letters a name has at most.
+const maxName = 63
+
+// isName reports whether a text names a plugin, a connection or an alike thing: small
+// letters, digits, _ and -, a letter first.
+func isName(text string) bool {
+	return text != "" && len(text) <= maxName && 'a' <= text[0] && text[0] <= 'z' && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789_-") == ""
+}
 
 // Parse reads the bytes of a flowrun.yaml. It returns what could be read
 // besides all problems.
@@ -82,7 +88,7 @@ func (p *parser) named(node *spec.Node, shape, what string, read func(name, valu
 		return
 	}
 	for _, pair := range node.Pairs {
-		if !namePattern().MatchString(pair.Key.Text) {
+		if !isName(pair.Key.Text) {
 			problem := p.problems.Errorf(pair.Key.Pos, CodeName, "`%s` is not a %s name", pair.Key.Text, what)
 			problem.Hint = diag.Say("use lower-case letters, digits, _ and -, at most 63, a letter first")
 			continue

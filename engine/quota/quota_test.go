@@ -1,6 +1,9 @@
 package quota_test
 
 import (
+	"math/rand/v2"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/flowrun/flowrun/engine/quota"
@@ -34,5 +37,27 @@ func TestSizesHaveUnits(t *testing.T) {
 		if got, err := quota.ParseSize(text); err == nil {
 			t.Errorf("%q is taken for %d bytes", text, got)
 		}
+	}
+}
+
+// TestASizeIsWhatItsPatternSays compares what is read without an expression with the expression.
+func TestASizeIsWhatItsPatternSays(t *testing.T) {
+	pattern, random, taken := regexp.MustCompile(`^([1-9][0-9]{0,11}) ?(B|KiB|MiB|GiB)$`), rand.New(rand.NewPCG(1, 2)), 0
+	parts := []string{"0", "1", "12", "99999999", " ", "B", "KiB", "MiB", "GiB", "K", "iB", "-", ".", "\n", "٣"}
+	for range 100_000 {
+		text := ""
+		for range random.IntN(5) {
+			text += parts[random.IntN(len(parts))]
+		}
+		_, err := quota.ParseSize(text)
+		is := err == nil || strings.Contains(err.Error(), "too large")
+		if want := pattern.MatchString(text); is != want {
+			t.Fatalf("%q: %v, and the pattern says %v", text, err, want)
+		} else if is {
+			taken++
+		}
+	}
+	if taken < 1000 {
+		t.Errorf("%d of the texts are sizes", taken)
 	}
 }

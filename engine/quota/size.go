@@ -2,9 +2,8 @@ package quota
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
-	"sync"
+	"strings"
 )
 
 // ReasonLimit is the reason of what ended for being too large (docs/reliability.md,
@@ -14,16 +13,18 @@ const ReasonLimit = "limit"
 // MaxStepLog bounds the log of one step of one run, in bytes as they are stored.
 const MaxStepLog = 16 << 20
 
-var sizePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([1-9][0-9]{0,11}) ?(B|KiB|MiB|GiB)$`) })
+// maxDigits is how many digits a size has at most.
+const maxDigits = 12
 
 // ParseSize reads a number of bytes with its unit: 512B, 16KiB, 64 MiB, 8GiB.
 func ParseSize(text string) (int64, error) {
-	parts := sizePattern().FindStringSubmatch(text)
-	if parts == nil {
+	unit := strings.TrimLeft(text, "0123456789")
+	number := text[:len(text)-len(unit)]
+	shift, known := map[string]uint{"B": 0, "KiB": 10, "MiB": 20, "GiB": 30}[strings.TrimPrefix(unit, " ")]
+	if !known || number == "" || number[0] == '0' || len(number) > maxDigits {
 		return 0, fmt.Errorf("`%s` is not a size: write a whole number with B, KiB, MiB or GiB, such as 64MiB", text)
 	}
-	n, err := strconv.ParseInt(parts[1], 10, 64)
-	shift := map[string]uint{"B": 0, "KiB": 10, "MiB": 20, "GiB": 30}[parts[2]]
+	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n > 1<<62>>shift {
 		return 0, fmt.Errorf("`%s` is too large a size", text)
 	}

@@ -6,11 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"regexp"
-	"sync"
 )
 
-var jsonNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`) })
+// jsonNumber reports whether a text is a number of JSON, with nothing around it.
+func jsonNumber(text string) bool {
+	return text != "" && (text[0] == '-' || isDigit(text[0])) && isDigit(text[len(text)-1]) && json.Valid([]byte(text))
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // Decode reads JSON into a value of the type: nil, bool, int (exact), float64,
 // string, time.Time, time.Duration, []any and map[string]any. Where nothing is

@@ -86,7 +86,7 @@ func encodeFloat(b *bytes.Buffer, f float64) error {
 }
 
 func encodeNumber(b *bytes.Buffer, n json.Number) error {
-	if !jsonNumber().MatchString(string(n)) {
+	if !jsonNumber(string(n)) {
 		return fmt.Errorf("%s is no number", duration.Quote(string(n)))
 	}
 	b.WriteString(string(n))

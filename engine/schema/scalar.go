@@ -2,14 +2,16 @@ package schema
 
 import (
 	"encoding/json"
-	"regexp"
-	"sync"
+	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/duration"
 )
 
-var integerText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`) })
+// integerText reports whether a text is a whole number of JSON without an exponent.
+func integerText(text string) bool {
+	return jsonNumber(text) && strings.Trim(text, "-0123456789") == ""
+}
 
 // FromScalar turns the text of a YAML scalar into JSON of the type, by
 // docs/language.md, "Files": the field decides, never YAML's guess. Plain says
@@ -43,7 +45,7 @@ func (t *Type) scalarJSON(text string, plain bool) (json.RawMessage, error) {
 	case String, Time, Duration:
 		return Encode(text)
 	case Any:
-		if plain && (text == "true" || text == "false" || jsonNumber().MatchString(text)) {
+		if plain && (text == "true" || text == "false" || jsonNumber(text)) {
 			return json.RawMessage(text), nil
 		}
 		return Encode(text)
@@ -76,9 +78,9 @@ func (t *Type) takesPlain(text string) bool {
 	case Bool:
 		return text == "true" || text == "false"
 	case Int:
-		return integerText().MatchString(text)
+		return integerText(text)
 	case Number:
-		return jsonNumber().MatchString(text)
+		return jsonNumber(text)
 	}
 	return false
 }

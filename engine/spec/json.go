@@ -1,14 +1,13 @@
 package spec
 
-import (
-	"encoding/json"
-	"regexp"
-	"sync"
-)
+import "encoding/json"
 
-var jsonNumber = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$`)
-})
+// jsonNumber reports whether a text is a number of JSON.
+func jsonNumber(text string) bool {
+	return text != "" && (text[0] == '-' || isDigit(text[0])) && isDigit(text[len(text)-1]) && json.Valid([]byte(text))
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // JSON returns the value as a free-form object takes it: plain null, true,
 // false and JSON numbers are those values, every other scalar is text. Keys
@@ -35,7 +34,7 @@ func (n *Node) appendJSON(out []byte) []byte {
 		return append(out, ']')
 	case n.IsNull():
 		return append(out, "null"...)
-	case n.IsPlain() && (n.Text == "true" || n.Text == "false" || jsonNumber().MatchString(n.Text)):
+	case n.IsPlain() && (n.Text == "true" || n.Text == "false" || jsonNumber(n.Text)):
 		return append(out, n.Text...)
 	}
 	return appendText(out, n.Text)

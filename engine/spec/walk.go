@@ -1,9 +1,6 @@
 package spec
 
 import (
-	"regexp"
-	"sync"
-
 	"gopkg.in/yaml.v3"
 
 	"github.com/flowrun/flowrun/engine/diag"
@@ -88,7 +85,19 @@ func (w *walker) exceed(pos diag.Pos, code, format string, limit int) {
 	w.exceeded = true
 }
 
-var notANumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`) })
+// notANumber reports whether a text is one of YAML's floats that are no numbers.
+func notANumber(text string) bool {
+	switch text {
+	case ".nan", ".NaN", ".NAN":
+		return true
+	case "":
+		return false
+	}
+	if text[0] == '-' || text[0] == '+' {
+		text = text[1:]
+	}
+	return text == ".inf" || text == ".Inf" || text == ".INF"
+}
 
 func (w *walker) scalar(n *Node, from *yaml.Node, indent int) {
 	n.Kind, n.Text, n.Style = Scalar, from.Value, styleOf(from)
@@ -102,7 +111,7 @@ func (w *walker) scalar(n *Node, from *yaml.Node, indent int) {
 	if n.end > n.start && n.Style < Literal {
 		w.source.setEnd(&n.Pos, n.start, n.end)
 	}
-	if n.IsPlain() && notANumber().MatchString(n.Text) {
+	if n.IsPlain() && notANumber(n.Text) {
 		w.problems.Errorf(n.Pos, CodeNotANumber, "`%s` is not a value", n.Text).Hint = diag.Say("quote it if the text is meant")
 		n.Bad = true
 	}
