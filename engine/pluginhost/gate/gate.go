@@ -35,7 +35,7 @@ type Options struct {
 type Gate struct {
 	redact func(string) string
 	digest func(string) (string, error)
-	walks  map[protoreflect.FullName]*walk
+	walks  func() map[protoreflect.FullName]*walk // made with the first message: most commands get none
 }
 
 // New returns a gate for the protocol as it is.
@@ -44,7 +44,9 @@ func New(o Options) *Gate {
 	if g.redact == nil {
 		g.redact = func(text string) string { return text }
 	}
-	g.walks = walksOf(pluginv1.File_flowrun_plugin_v1_plugin_proto, Table())
+	g.walks = sync.OnceValue(func() map[protoreflect.FullName]*walk {
+		return walksOf(pluginv1.File_flowrun_plugin_v1_plugin_proto, Table())
+	})
 	return g
 }
 
@@ -62,7 +64,7 @@ func (f *Fault) Error() string { return "`" + f.Path + "`: " + f.Why }
 // is a *Fault: then nothing of the message may be used.
 func (g *Gate) Message(m proto.Message) error {
 	reflected := m.ProtoReflect()
-	w := g.walks[reflected.Descriptor().FullName()]
+	w := g.walks()[reflected.Descriptor().FullName()]
 	if w == nil {
 		return &Fault{Path: string(reflected.Descriptor().FullName()), Why: "the protocol has no such message"}
 	}
