@@ -124,13 +124,13 @@ func (a *spokenAnswer) end() {
 // whom the guard let in (guard.WithCaller). Each request needs the scope of its route, by
 // a token that is still good when it comes; what the socket alone has does not exist here.
 func CallerHandler(o Options) http.Handler {
-	s, mux := newServer(o), http.NewServeMux()
-	for _, route := range s.routes() {
-		if route.Face == guard.FaceAPI {
-			mux.Handle(route.Pattern, s.ofCaller(route))
+	s := newServer(o)
+	return wire.Contain(refuseUnknown(s.muxes(func(route Route) http.Handler {
+		if route.Face != guard.FaceAPI {
+			return nil
 		}
-	}
-	return wire.Contain(refuseUnknown(mux), func(w http.ResponseWriter, _ *http.Request, cause any, _ []byte) {
+		return s.ofCaller(route)
+	})), func(w http.ResponseWriter, _ *http.Request, cause any, _ []byte) {
 		wire.NewProblem(wire.CodeInternal, fmt.Sprintf("panic: %v", cause)).Write(w)
 	})
 }
@@ -182,7 +182,7 @@ var errNoStore = errors.New("there is no store")
 // ProjectHandler returns the part of the API that needs no store, for where there is
 // none: what is in a project, what is right with it and what it would do.
 func ProjectHandler(p Project) http.Handler {
-	s, mux := newServer(Options{Catalog: p, Workflows: files{Project: p}, Memory: files{Project: p}, Gate: NewGate()}), http.NewServeMux()
+	s := newServer(Options{Catalog: p, Workflows: files{Project: p}, Memory: files{Project: p}, Gate: NewGate()})
 	ofFiles := map[string]bool{}
 	for _, pattern := range []string{
 		"POST /validate", "POST /plan", "POST /test", "GET /workflows", "GET /workflows/{name}", "GET /plugins", "GET /plugins/{name}/actions",
@@ -191,12 +191,12 @@ func ProjectHandler(p Project) http.Handler {
 		method, path, _ := strings.Cut(pattern, " ")
 		ofFiles[method+" "+Prefix+path] = true
 	}
-	for _, route := range s.routes() {
-		if ofFiles[route.Pattern] {
-			mux.Handle(route.Pattern, s.handler(route))
+	return wire.Contain(refuseUnknown(s.muxes(func(route Route) http.Handler {
+		if !ofFiles[route.Pattern] {
+			return nil
 		}
-	}
-	return wire.Contain(refuseUnknown(mux), func(w http.ResponseWriter, _ *http.Request, cause any, _ []byte) {
+		return s.handler(route)
+	})), func(w http.ResponseWriter, _ *http.Request, cause any, _ []byte) {
 		wire.NewProblem(wire.CodeInternal, fmt.Sprintf("panic: %v", cause)).Write(w)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/flowrun/flowrun/internal/web/guard"
@@ -30,21 +31,47 @@ type handler func(*server, http.ResponseWriter, *http.Request) error
 // Routes returns the whole API: what is not in this table does not exist.
 func Routes() []Route { return newServer(Options{}).routes() }
 
-// routes returns the typed operations, and what is none: the document, webhooks,
-// whose body is the sender's, and what the socket alone has for our own commands.
+// routes returns the routes of all sections.
 func (s *server) routes() []Route {
-	routes := []Route{
+	var routes []Route
+	for _, section := range sections() {
+		routes = append(routes, section.routes(s)...)
+	}
+	return routes
+}
+
+// section is some of the routes: those of its areas (areaOf).
+type section struct {
+	areas []string
+	typed []func(*typed, *server) // adds documented operations
+	plain func() []Route          // what is none; nil = nothing
+}
+
+// sections are the typed operations, and what is none: the document, webhooks, whose body is
+// the sender's, and what the socket alone has for our own commands.
+func sections() []section {
+	return []section{
+		{areas: []string{"healthz", "readyz", "openapi.json", "hooks"}, plain: ownRoutes},
+		{areas: []string{"runs"}, typed: []func(*typed, *server){registerRuns, registerSummary, registerActs, registerDecisions}},
+		{areas: []string{"stream"}, typed: []func(*typed, *server){registerStream}},
+		{areas: []string{"workflows", "plan", "validate", "plugins", "schemas", "test"}, typed: []func(*typed, *server){registerWorkflows, registerCatalog}},
+		{areas: []string{"schedules", "fires"}, typed: []func(*typed, *server){registerSchedules}},
+		{areas: []string{"connections"}, typed: []func(*typed, *server){registerAccess}},
+		{areas: []string{"local"}, plain: socketRoutes},
+	}
+}
+
+func ownRoutes() []Route {
+	return []Route{
 		{"GET /healthz", guard.FaceOpen, "", (*server).health},
 		{"GET /readyz", guard.FaceOpen, "", (*server).ready},
 		{"GET " + Prefix + "/openapi.json", guard.FaceAPI, guard.Viewer, (*server).openAPI},
 		{"POST /hooks/{workflow}/{trigger}", guard.FaceHook, "", (*server).hook},
 	}
-	for _, route := range s.typed().routes() {
-		routes = append(routes, route)
-		if method, rest, ok := strings.Cut(route.Pattern, schedulePattern); ok {
-			routes = append(routes, Route{method + splitPattern + rest, route.Face, route.Scope, joinID(route.handle)})
-		}
-	}
+}
+
+func socketRoutes() []Route {
+	var routes []Route
 	for _, route := range localRoutes() {
 		method, path, _ := strings.Cut(route.pattern, " ")
 		routes = append(routes, Route{method + " " + Prefix + "/local" + path, FaceSocket, "", route.handle})
@@ -52,19 +79,72 @@ func (s *server) routes() []Route {
 	return routes
 }
 
-// typed registers the documented operations.
+// routes makes the routes of a section.
+func (n section) routes(s *server) []Route {
+	var routes []Route
+	if n.plain != nil {
+		routes = n.plain()
+	}
+	operations := new(typed)
+	n.add(operations, s)
+	for _, route := range operations.routes() {
+		routes = append(routes, route)
+		if method, rest, ok := strings.Cut(route.Pattern, schedulePattern); ok {
+			routes = append(routes, Route{method + splitPattern + rest, route.Face, route.Scope, joinID(route.handle)})
+		}
+	}
+	return routes
+}
+
+// add registers the documented operations of a section.
+func (n section) add(t *typed, s *server) {
+	for _, register := range n.typed {
+		register(t, s)
+	}
+}
+
+// typed registers all documented operations.
 func (s *server) typed() *typed {
 	t := new(typed)
-	registerRuns(t, s)
-	registerSummary(t, s)
-	registerActs(t, s)
-	registerDecisions(t, s)
-	registerStream(t, s)
-	registerWorkflows(t, s)
-	registerCatalog(t, s)
-	registerSchedules(t, s)
-	registerAccess(t, s)
+	for _, section := range sections() {
+		section.add(t, s)
+	}
 	return t
+}
+
+// areaOf is the word of a path by which its section is found: the first below Prefix, else
+// the first.
+func areaOf(path string) string {
+	path = strings.TrimPrefix(path, Prefix)
+	area, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return area
+}
+
+// muxes serve each section by its areas. One is made when it is first asked for: most
+// processes answer a few requests of their own command. handler makes the handler of a
+// route, nil where it does not exist.
+func (s *server) muxes(handler func(Route) http.Handler) func(path string) *http.ServeMux {
+	none, made := http.NewServeMux(), map[string]func() *http.ServeMux{}
+	for _, section := range sections() {
+		mux := sync.OnceValue(func() *http.ServeMux {
+			mux := http.NewServeMux()
+			for _, route := range section.routes(s) {
+				if h := handler(route); h != nil {
+					mux.Handle(route.Pattern, h)
+				}
+			}
+			return mux
+		})
+		for _, area := range section.areas {
+			made[area] = mux
+		}
+	}
+	return func(path string) *http.ServeMux {
+		if mux := made[areaOf(path)]; mux != nil {
+			return mux()
+		}
+		return none
+	}
 }
 
 // Options joins a handler with its engine.
@@ -104,11 +184,8 @@ func newServer(o Options) *server {
 // NewSocketHandler returns the API as the unix socket serves it: every route,
 // no token. It must not be put behind a TCP listener.
 func NewSocketHandler(o Options) http.Handler {
-	s, mux := newServer(o), http.NewServeMux()
-	for _, route := range s.routes() {
-		mux.Handle(route.Pattern, s.handler(route))
-	}
-	return packed.Handler(wire.Contain(refuseUnknown(mux), func(w http.ResponseWriter, _ *http.Request, cause any, stack []byte) {
+	s := newServer(o)
+	return packed.Handler(wire.Contain(refuseUnknown(s.muxes(s.handler)), func(w http.ResponseWriter, _ *http.Request, cause any, stack []byte) {
 		wire.NewProblem(wire.CodeInternal, fmt.Sprintf("panic: %v\n%s", cause, stack)).Write(w)
 	}))
 }
@@ -141,10 +218,11 @@ func (s *server) handler(route Route) http.Handler {
 
 // refuseUnknown answers paths and methods that are not in the table as every
 // other error is answered, and never redirects an unclean path.
-func refuseUnknown(mux *http.ServeMux) http.Handler {
+func refuseUnknown(muxOf func(path string) *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
+		mux := muxOf(r.URL.Path)
 		handler, pattern := mux.Handler(r)
 		switch {
 		case !isPlain(r.URL):

@@ -57,8 +57,21 @@ func (t *typed) routes() []Route {
 // build makes the handler of an operation.
 func (o *operation) build() func(http.ResponseWriter, *http.Request) error {
 	built := new(adapter)
-	o.serve(newAPI(built, new(huma.OpenAPI)), o.Operation)
+	schemas := servedSchemas{huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)}
+	o.serve(newAPI(built, &huma.OpenAPI{Components: &huma.Components{Schemas: schemas}}), o.Operation)
 	return built.serve
+}
+
+// servedSchemas are the schemas of an operation that is served. That of a refusal, which no
+// request is checked against, is worked out for the document alone.
+type servedSchemas struct{ huma.Registry }
+
+// Schema returns the schema of a type.
+func (s servedSchemas) Schema(t reflect.Type, allowRef bool, hint string) *huma.Schema {
+	if t == reflect.TypeFor[huma.ErrorModel]() {
+		return new(huma.Schema)
+	}
+	return s.Registry.Schema(t, allowRef, hint)
 }
 
 func newAPI(a *adapter, document *huma.OpenAPI) huma.API {
