@@ -1,5 +1,6 @@
 // Package engine is the embedding API of flowrun: it loads a project, checks
-// its workflows and runs them durably. It only joins the packages below it.
+// its workflows and runs them durably. It only joins the packages below it. A
+// program that drives many runs sets the garbage collector by engine/collector.
 package engine
 
 import (

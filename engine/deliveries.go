@@ -71,6 +71,9 @@ func (r deliveredRuns) Destinations(row *runs.Run) (*plan.Workflow, error) {
 		row = stored
 	}
 	if row.LatestPlan == "" {
+		if known := r.driver.Plan(row.PlanHash); known != nil && !runs.Delivers(known) {
+			return nil, nil
+		}
 		encoded, err := r.store.Plan(row.PlanHash)
 		switch {
 		case errors.Is(err, store.ErrPlanNotFound):

@@ -60,7 +60,9 @@ func (e *Engine) Rerun(ctx context.Context, id string, request RerunRequest) (*r
 		}
 	}
 	options.RequestID, options.Digest = request.RequestID, request.Digest
-	started, err := e.startAsked(asked, func() (string, bool, error) { return e.begin(ctx, workspace.NewChecked(workflow), inputs, options) })
+	started, err := e.startAsked(asked, func() (*runs.Run, string, error) {
+		return e.begin(ctx, workspace.NewChecked(workflow), inputs, options)
+	})
 	return started, nil, err
 }
 

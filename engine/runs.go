@@ -33,13 +33,12 @@ func (e *Engine) Start(ctx context.Context, request StartRequest) (*runs.Run, di
 	if lacking := e.project.Preflight(ctx, workflow.Workflow); lacking.HasErrors() {
 		return nil, append(problems, lacking...), nil
 	}
-	id, _, err := e.begin(ctx, workflow, inputs, startOptions{Start: trigger.Start{
+	row, existing, err := e.begin(ctx, workflow, inputs, startOptions{Start: trigger.Start{
 		ScheduledAt: request.ScheduledAt, RequestID: request.RequestID, By: request.By,
 	}})
-	if err != nil {
-		return nil, problems, err
+	if existing != "" && err == nil {
+		row, err = e.Row(existing)
 	}
-	row, err := e.Row(id)
 	return row, problems, err
 }
 
@@ -118,10 +117,15 @@ func (e *Engine) StepsInShort(ctx context.Context, id string) ([]runs.Step, erro
 
 // Wait returns the run when it is closed or paused, or when nobody drives it.
 func (e *Engine) Wait(ctx context.Context, id string) (*runs.Result, error) {
-	if err := e.driver.AwaitEnd(ctx, id); err != nil {
+	result, err := e.driver.AwaitResult(ctx, id)
+	switch {
+	case err != nil && ctx.Err() != nil:
 		return nil, err
+	case err != nil:
+		return nil, e.RunFault(id, err)
 	}
-	return e.Get(ctx, id)
+	e.notePaused(result)
+	return result, e.noteDeliveries(result, nil)
 }
 
 // List returns the newest runs that the filter selects, and the cursor of the

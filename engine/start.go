@@ -27,38 +27,39 @@ type startOptions struct {
 	taken         map[string]*journal.Taken
 }
 
-// begin stores a run and drives it. existing says that the request, or the slot of
-// the fire, had its run already: that one may be removed by now. A slot that was
-// skipped is store.ErrSlotTaken, inputs that do not fit an *InputError, a store
-// that takes no run a *PressureError, and an engine with too many a *BusyError.
-func (e *Engine) begin(ctx context.Context, checked *workspace.Checked, inputs json.RawMessage, options startOptions) (id string, existing bool, err error) {
+// begin stores a run and drives it, and returns its row as it was stored. existing is the
+// run that the request, or the slot of the fire, had already: that one may be removed by
+// now. A slot that was skipped is store.ErrSlotTaken, inputs that do not fit an
+// *InputError, a store that takes no run a *PressureError, and an engine with too many a
+// *BusyError.
+func (e *Engine) begin(ctx context.Context, checked *workspace.Checked, inputs json.RawMessage, options startOptions) (row *runs.Run, existing string, err error) {
 	if id, err := e.admitted(options); id != "" || err != nil {
-		return id, true, err
+		return nil, id, err
 	}
 	request, err := e.newRun(checked, inputs, options)
 	if err != nil {
-		return "", false, err
+		return nil, "", err
 	}
 	if err := e.handOn(request, options); err != nil {
-		return "", false, e.Fault(fmt.Errorf("start run of %s: %w", checked.Workflow.Name, err))
+		return nil, "", e.Fault(fmt.Errorf("start run of %s: %w", checked.Workflow.Name, err))
 	}
-	id, err = e.driver.Start(ctx, *request)
+	row, existing, err = e.driver.Start(ctx, *request)
 	if refused, ok := errors.AsType[*runs.Error](err); ok {
-		return "", false, &fault.InputError{Message: refused.Message, Hint: refused.Hint}
+		return nil, "", &fault.InputError{Message: refused.Message, Hint: refused.Hint}
 	}
 	if err != nil {
-		return "", false, e.Fault(fmt.Errorf("start run of %s: %w", checked.Workflow.Name, err))
+		return nil, "", e.Fault(fmt.Errorf("start run of %s: %w", checked.Workflow.Name, err))
 	}
-	existing = id != request.Row.ID
-	if !existing {
-		if err := e.noteAttached(id, checked.Pins()); err != nil {
-			return "", false, err
-		}
+	if existing != "" {
+		return nil, existing, nil
 	}
-	if fire := request.Row.Fire; fire != nil && !existing {
+	if err := e.noteAttached(row.ID, checked.Pins()); err != nil {
+		return nil, "", err
+	}
+	if fire := request.Row.Fire; fire != nil {
 		e.config.Observer.Fired(fire)
 	}
-	return id, existing, nil
+	return row, "", nil
 }
 
 // handOn lets a new run refer to the large values that it takes over: of the run that it
@@ -213,13 +214,15 @@ func (e *Engine) replayed(r askedRequest, run string) (*runs.Run, error) {
 }
 
 // startAsked is start for a request that may have been sent before.
-func (e *Engine) startAsked(r askedRequest, begin func() (id string, existing bool, err error)) (*runs.Run, error) {
-	id, existing, err := begin()
+func (e *Engine) startAsked(r askedRequest, begin func() (row *runs.Run, existing string, err error)) (*runs.Run, error) {
+	row, existing, err := begin()
 	switch {
 	case err != nil:
 		return nil, err
-	case existing && r.id != "":
-		return e.replayed(r, id)
+	case existing != "" && r.id != "":
+		return e.replayed(r, existing)
+	case existing != "":
+		return e.Row(existing)
 	}
-	return e.Row(id)
+	return row, nil
 }

@@ -36,13 +36,14 @@ func TestP10AStartTellsAFiredSlotFromANewOne(t *testing.T) {
 	checked := checkedText(t, e, helloWorkflow)
 	slot := time.Date(2026, 3, 2, 8, 0, 0, 0, time.FixedZone("CET", 3600))
 	options := startOptions{Start: trigger.Start{Trigger: "nightly", Kind: plan.TriggerCron, ScheduledAt: slot, Fire: cronFire(slot)}}
-	id, existing, err := e.begin(t.Context(), checked, json.RawMessage(`{}`), options)
-	if err != nil || existing {
-		t.Fatal(id, existing, err)
+	started, existing, err := e.begin(t.Context(), checked, json.RawMessage(`{}`), options)
+	if err != nil || existing != "" {
+		t.Fatal(existing, err)
 	}
+	id := started.ID
 	again, existing, err := e.begin(t.Context(), checked, json.RawMessage(`{}`), options)
-	if err != nil || !existing || again != id {
-		t.Errorf("the same slot: %s, %v, %v", again, existing, err)
+	if err != nil || again != nil || existing != id {
+		t.Errorf("the same slot: %+v, %s, %v", again, existing, err)
 	}
 	row, err := e.store.Run(id)
 	if err != nil || row.Trigger != "nightly" || row.Fire == nil || row.Fire.Run != id || !row.Fire.Slot.Equal(slot) || row.Fire.Slot.Location() != time.UTC {
@@ -87,12 +88,13 @@ func TestARerunSeesTheTriggerOfTheOldRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, _, err := e.begin(t.Context(), checked, json.RawMessage(`{}`), startOptions{Start: trigger.Start{
+	first, _, err := e.begin(t.Context(), checked, json.RawMessage(`{}`), startOptions{Start: trigger.Start{
 		Trigger: "nightly", Kind: plan.TriggerCron, At: slot, ScheduledAt: slot, Item: item, Fire: cronFire(slot),
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	id := first.ID
 	old := ended(t, e, id)
 	row, _, err := e.Rerun(t.Context(), id, RerunRequest{By: "ann"})
 	if err != nil {

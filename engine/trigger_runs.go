@@ -19,7 +19,11 @@ var _ trigger.Runs = triggerRuns{}
 
 // Begin stores a run and drives it.
 func (r triggerRuns) Begin(ctx context.Context, checked *workspace.Checked, inputs json.RawMessage, s trigger.Start) (id string, existing bool, err error) {
-	return r.begin(ctx, checked, inputs, startOptions{Start: s})
+	row, id, err := r.begin(ctx, checked, inputs, startOptions{Start: s})
+	if row != nil {
+		return row.ID, false, err
+	}
+	return id, id != "", err
 }
 
 // Requested returns the run that a request has made before.

@@ -160,7 +160,7 @@ func (e *Engine) StartNamed(ctx context.Context, name string, r NamedStart) (*ru
 	if lacking := e.project.Preflight(ctx, rev.Workflow()); lacking.HasErrors() {
 		return nil, lacking, nil
 	}
-	row, err := e.startAsked(request, func() (string, bool, error) {
+	row, err := e.startAsked(request, func() (*runs.Run, string, error) {
 		return e.begin(ctx, rev.Checked, inputs, startOptions{Start: trigger.Start{ScheduledAt: r.ScheduledAt, RequestID: r.RequestID, Digest: r.Digest, By: r.By}})
 	})
 	return row, nil, err

@@ -18,6 +18,7 @@ import (
 	"github.com/flowrun/flowrun/bench/figures"
 	"github.com/flowrun/flowrun/bench/probe"
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/collector"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/workspace"
@@ -49,6 +50,7 @@ func worker(ctx context.Context, args []string) (err error) {
 	if w.what == "plan" {
 		return w.plan(ctx)
 	}
+	collector.Bound(os.Environ()) // as the program does, and as one does that embeds the engine for this
 	e, err := openWith(ctx, w.dir, func(c *workspace.Config) { c.Observer = busy(w.slower) })
 	if err != nil {
 		return err

@@ -87,14 +87,17 @@ func (d *Driver) driveChild(parent runs.Run, workflow *plan.Workflow, command jo
 	if err := d.handOn(parent.ID, id, command.Child.Inputs); err != nil {
 		return nil, err
 	}
-	started, err := d.Start(d.ctx, d.childRequest(parent, workflow, command))
+	stored, existing, err := d.Start(d.ctx, d.childRequest(parent, workflow, command))
 	if d.Driven(id) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return d.goOnWithChild(started, command.Child.After)
+	if stored != nil {
+		existing = stored.ID // it has ended already
+	}
+	return d.goOnWithChild(existing, command.Child.After)
 }
 
 // handOn lets a run refer to the large values of another one that pass to it.

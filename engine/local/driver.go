@@ -75,7 +75,7 @@ type Driver struct {
 	slots   chan struct{}
 	ctx     context.Context // ends when Close begins: calls in flight are canceled
 	stop    context.CancelFunc
-	workers sync.WaitGroup
+	workers *workers
 
 	admission context.Context // ends when a graceful stop begins: no call is sent any more
 	refuse    context.CancelFunc
@@ -109,6 +109,7 @@ func New(options Options) *Driver {
 		stop:      stop,
 		admission: admission,
 		refuse:    refuse,
+		workers:   newWorkers(),
 		runs:      map[string]*run{},
 	}
 	d.calls = dispatch.New(dispatch.Options{
@@ -130,12 +131,12 @@ type StartRequest struct {
 }
 
 // Start stores the run with its first commands in one transaction and drives
-// it. When RequestID was seen before, or the row's Fire is of a slot that has its
-// run, it returns that run's id and starts nothing.
-func (d *Driver) Start(ctx context.Context, request StartRequest) (id string, err error) {
+// it. It returns the row as it was stored. When RequestID was seen before, or the row's
+// Fire is of a slot that has its run, existing is that run's id, and nothing is started.
+func (d *Driver) Start(ctx context.Context, request StartRequest) (stored *runs.Run, existing string, err error) {
 	code, err := d.programs.of(request.Row.PlanHash, func() (*plan.Workflow, error) { return request.Workflow, nil })
 	if err != nil {
-		return "", fmt.Errorf("prepare run of %s: %w", request.Workflow.Name, err)
+		return nil, "", fmt.Errorf("prepare run of %s: %w", request.Workflow.Name, err)
 	}
 	if d.bounded(code.workflow) {
 		return d.startBounded(ctx, request, code)
@@ -143,24 +144,25 @@ func (d *Driver) Start(ctx context.Context, request StartRequest) (id string, er
 	r := d.newRun(request.Row, code.workflow, d.newMachine(code.program))
 	batch, err := r.applyEvent(journal.Event{Kind: journal.Started, At: d.now(), Start: &request.Start, By: request.By})
 	if err != nil {
-		return "", fmt.Errorf("start run of %s: %w", request.Workflow.Name, err)
+		return nil, "", fmt.Errorf("start run of %s: %w", request.Workflow.Name, err)
 	}
 	if err := r.firstRecord(); err != nil {
-		return "", err
+		return nil, "", err
 	}
 	if err := d.reserve(r); err != nil {
-		return "", err
+		return nil, "", err
 	}
 	r.updateRow(d.now())
 	if !r.tryBegin() {
 		r.row.Status = runs.RunQueued
 	}
 	row := r.row
-	existing, err := d.options.Journal.CreateRun(ctx, &row, request.PlanBytes, request.RequestID, batch.record)
+	existing, err = d.options.Journal.CreateRun(ctx, &row, request.PlanBytes, request.RequestID, batch.record)
 	if err != nil || existing != "" {
 		d.release(r)
-		return existing, err
+		return nil, existing, err
 	}
+	accepted := row // the observer's is row
 	d.launch(r, func() {
 		d.options.Observer.RunStored(&row)
 		r.storeLogs(batch)
@@ -169,7 +171,7 @@ func (d *Driver) Start(ctx context.Context, request StartRequest) (id string, er
 		r.dispatch(batch.effects)
 		r.noteWaits()
 	})
-	return r.row.ID, nil
+	return &accepted, "", nil
 }
 
 // Load drives a stored run again: it replays the journal, compares the commands
@@ -257,6 +259,7 @@ func (d *Driver) Close(ctx context.Context) error {
 	}
 	d.mu.Unlock()
 	d.stop()
+	d.workers.close()
 	done := make(chan struct{})
 	go func() {
 		d.workers.Wait()

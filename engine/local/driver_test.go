@@ -140,7 +140,7 @@ func (b *bench) start(w *plan.Workflow) string {
 	}
 	now := time.Now().UTC()
 	id := strings.ToLower(ulid.Make().String())
-	got, err := b.driver.Start(context.Background(), local.StartRequest{
+	got, _, err := b.driver.Start(context.Background(), local.StartRequest{
 		Row:      runs.Run{ID: id, Workflow: w.Name, Attempt: 1, StartedAt: now, ScheduledAt: now, PlanHash: hash},
 		Workflow: w, PlanBytes: encoded,
 		Start: journal.Start{RunID: id, Inputs: json.RawMessage(`{}`), Interpreter: interp.Version, PlanHash: hash, ScheduledAt: now},
@@ -148,7 +148,7 @@ func (b *bench) start(w *plan.Workflow) string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return got
+	return got.ID
 }
 
 // wait follows the run to the end of its feed.

@@ -106,7 +106,7 @@ func (e *virtualEngine) start(workflow *plan.Workflow, inputs json.RawMessage) {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	_, err = e.driver.Start(e.t.Context(), local.StartRequest{
+	_, _, err = e.driver.Start(e.t.Context(), local.StartRequest{
 		Row: runs.Run{
 			ID: enginetest.RunID, Workflow: workflow.Name, Attempt: 1, Trigger: "manual",
 			ScheduledAt: enginetest.Begin(), StartedAt: enginetest.Begin(), PlanHash: hash,

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"slices"
 	"sync"
 
@@ -101,6 +102,26 @@ func (d *Driver) lookAtEnded(id string, look func(*run)) (bool, error) {
 	known.run.row = *row
 	look(known.run)
 	return true, nil
+}
+
+// AwaitResult waits until nobody drives the run and returns it, as Snapshot does. Of a run
+// that comes to its end meanwhile nothing is read: its worker stored all of it last.
+func (d *Driver) AwaitResult(ctx context.Context, id string) (*runs.Result, error) {
+	r := d.driven(id)
+	if r == nil {
+		return d.Snapshot(ctx, id)
+	}
+	select {
+	case <-r.ended:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if known := d.ended.of(id); known != nil && known.run == r {
+		known.mu.Lock()
+		defer known.mu.Unlock()
+		return r.result(r.withWaits(r.Machine.Steps())), nil
+	}
+	return d.Snapshot(ctx, id)
 }
 
 // keepReplayed keeps a run that was replayed to be looked at.

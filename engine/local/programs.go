@@ -45,6 +45,13 @@ func (p *programs) of(hash string, load func() (*plan.Workflow, error)) (code, e
 	return fresh, nil
 }
 
+// Plan returns the plan of a hash where a run of it was driven lately; nil otherwise. It
+// must not be changed.
+func (d *Driver) Plan(hash string) *plan.Workflow {
+	found, _ := d.programs.lookup(hash)
+	return found.workflow
+}
+
 func (p *programs) lookup(hash string) (code, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

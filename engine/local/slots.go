@@ -19,10 +19,10 @@ func (d *Driver) bounded(workflow *plan.Workflow) bool {
 // startBounded stores a run of a workflow with `concurrency`. The transaction
 // that stores it decides whether it has a place; its started event, with the
 // state as it is then, follows when it has one.
-func (d *Driver) startBounded(ctx context.Context, request StartRequest, c code) (id string, err error) {
+func (d *Driver) startBounded(ctx context.Context, request StartRequest, c code) (stored *runs.Run, existing string, err error) {
 	key, failed := c.program.SlotKey(request.Start.Inputs, d.now())
 	if failed != nil {
-		return "", failed
+		return nil, "", failed
 	}
 	row := request.Row
 	row.Status = runs.RunQueued
@@ -30,27 +30,27 @@ func (d *Driver) startBounded(ctx context.Context, request StartRequest, c code)
 	r := d.newRun(row, c.workflow, d.newMachine(c.program))
 	accepted, err := r.applyEvent(journal.Event{Kind: journal.Queued, At: d.now(), Start: &request.Start, By: request.By})
 	if err != nil {
-		return "", fmt.Errorf("accept run of %s: %w", request.Workflow.Name, err)
+		return nil, "", fmt.Errorf("accept run of %s: %w", request.Workflow.Name, err)
 	}
 	if err := r.firstRecord(); err != nil {
-		return "", err
+		return nil, "", err
 	}
 	if err := d.reserve(r); err != nil {
-		return "", err
+		return nil, "", err
 	}
-	existing, err := d.options.Journal.CreateRun(ctx, &row, request.PlanBytes, request.RequestID, accepted.record)
-	var stored *runs.Run
+	existing, err = d.options.Journal.CreateRun(ctx, &row, request.PlanBytes, request.RequestID, accepted.record)
 	if err == nil && existing == "" {
 		stored, err = d.options.Journal.Run(row.ID)
 	}
 	if err != nil || existing != "" {
 		d.release(r)
-		return existing, err
+		return nil, existing, err
 	}
 	r.row = *stored
+	row = *stored // the observer's is stored
 	d.options.Observer.RunStored(stored)
 	d.launchBounded(r, nil)
-	return row.ID, nil
+	return &row, "", nil
 }
 
 // takePlace asks for the place of a paused or ended run that shall go on, and

@@ -49,7 +49,7 @@ func ProductRules() Rules { //nolint:funlen // a table
 	rules := Rules{
 		Allowed: map[string][]string{
 			"cmd/flowrun":         {"internal/cli"},
-			"internal/cli":        append(rooms(), "engine/content", "engine/install", "engine/lockfile", "engine/pluginlog", "engine/plugintree", "engine", "engine/duration", "engine/peer", "engine/telemetry", "engine/diag", "engine/project", "engine/plan", "engine/runs", "engine/graph", "engine/conformance", "engine/upgrade", "internal/doctor", "internal/mcpserver", "internal/plugintemplate", "internal/web", "internal/web/guard", "internal/web/page", "internal/web/wire", "internal/sandbox", "sdk", "plugins/*"),
+			"internal/cli":        append(rooms(), "engine/collector", "engine/content", "engine/install", "engine/lockfile", "engine/pluginlog", "engine/plugintree", "engine", "engine/duration", "engine/peer", "engine/telemetry", "engine/diag", "engine/project", "engine/plan", "engine/runs", "engine/graph", "engine/conformance", "engine/upgrade", "internal/doctor", "internal/mcpserver", "internal/plugintemplate", "internal/web", "internal/web/guard", "internal/web/page", "internal/web/wire", "internal/sandbox", "sdk", "plugins/*"),
 			"internal/cli/view":   append(rooms(), "engine", "engine/duration", "engine/diag", "engine/plan", "engine/runs", "engine/graph", "engine/lastwords", "internal/cli/term", "internal/doctor"),
 			"internal/web":        append(rooms(), "docs", "engine", "engine/content", "engine/duration", "engine/diag", "engine/peer", "engine/plan", "engine/runs", "engine/graph"),
 			"internal/web/guard":  {"engine/diag", "internal/web/wire"},
@@ -72,7 +72,7 @@ func ProductRules() Rules { //nolint:funlen // a table
 			"bench/probe":                    {},
 			"bench/page":                     {"bench/figures"},
 			"bench/floor":                    {"bench/figures", "bench/probe"},
-			"bench/scenarios":                {"bench/figures", "bench/probe", "engine", "engine/boltstore", "engine/journal", "engine/runs", "engine/spec", "engine/store", "engine/workspace", "test/systrace"},
+			"bench/scenarios":                {"bench/figures", "bench/probe", "engine", "engine/boltstore", "engine/collector", "engine/journal", "engine/runs", "engine/spec", "engine/store", "engine/workspace", "test/systrace"},
 			"test/walks":                     {"engine", "engine/runs", "engine/workspace", "internal/cli", "internal/web", "internal/web/guard", "sdk"},
 
 			"internal/doctor":   append(rooms(), "engine", "engine/diag", "engine/plan", "engine/runs", "engine/telemetry", "internal/web"),
@@ -137,6 +137,7 @@ func ProductRules() Rules { //nolint:funlen // a table
 			"engine/telemetry":     {"engine/plan", "engine/runs", "engine/vitals"},
 			"engine/plan":          {},
 			"engine/quota":         {},
+			"engine/collector":     {},
 			"engine/content":       {"engine/diag", "engine/plan", "engine/quota", "engine/runs", "engine/schema", "engine/content/rows", "sdk/proto/document"},
 			"engine/content/rows":  {},
 			"engine/runs":          {"engine/plan", "engine/diag"},

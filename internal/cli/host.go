@@ -7,9 +7,11 @@ import (
 	"os/signal"
 	"os/user"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/collector"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -17,8 +19,10 @@ import (
 // goes away must not kill an owner on the spot: its write fails instead.
 func Host() System {
 	closeMemory()
-	delayFirstCollection(os.Args)
-	boundGarbage()
+	if !slices.Contains(os.Args, "serve") { // a server and a plugin live long
+		collector.DelayFirst(os.Environ())
+	}
+	collector.Bound(os.Environ())
 	signal.Ignore(syscall.SIGPIPE)
 	dir, err := os.Getwd()
 	if err != nil {

@@ -1,8 +1,9 @@
-package cli
+package collector
 
 import (
 	"runtime"
 	"testing"
+	"time"
 )
 
 const mib = 1 << 20
@@ -49,4 +50,30 @@ func TestCollectionsAreCounted(t *testing.T) {
 	if l := now.since(before); now.live < 8*mib || now.percent <= 0 || now.bytes-before.bytes < 8*mib || l.size == 0 || l.share <= 0 {
 		t.Errorf("%+v after %+v", now, before)
 	}
+}
+
+// What a person has set stays.
+func TestAPercentOfTheEnvironmentIsLeft(t *testing.T) {
+	for entry, want := range map[string]bool{"GOGC=50": true, "GOGC=off": true, "GOGC=": false, "XGOGC=50": false} {
+		if got := hasPercent([]string{"PATH=/bin", entry}); got != want {
+			t.Errorf("%q sets the percent: %t", entry, got)
+		}
+	}
+	before := readCollections().percent
+	DelayFirst([]string{"GOGC=70"})
+	if now := readCollections().percent; now != before {
+		t.Errorf("the heap may grow by %d %% although GOGC is set: it was %d", now, before)
+	}
+	DelayFirst(nil)
+	if now := readCollections().percent; now != firstCollection {
+		t.Errorf("the heap may grow by %d %% until the first collection", now)
+	}
+	for range 100 { // the first collection brings back what was
+		runtime.GC()
+		if readCollections().percent == before {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Errorf("the heap may still grow by %d %% after collections", readCollections().percent)
 }
