@@ -61,6 +61,9 @@ func (r *Run) cancel(path string) {
 	switch {
 	case op == nil:
 		if !runs.IsTimer(path) {
+			if r.dropped == nil {
+				r.dropped = map[string]bool{}
+			}
 			r.dropped[path] = true
 		}
 		return

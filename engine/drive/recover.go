@@ -49,6 +49,9 @@ func (r *Run) Recover(at time.Time) (*Turn, error) {
 		}
 		again = append(again, command)
 		if isCall(command) && !slices.Contains(unsent, command.Path) {
+			if r.resent == nil {
+				r.resent = map[string]bool{}
+			}
 			r.resent[command.Path] = true
 		}
 		if command.Kind == journal.CommandChild && r.Machine.Ending() {

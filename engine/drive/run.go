@@ -44,8 +44,8 @@ type Run struct {
 	Quiet   bool   // nobody looks at Turn.Changes: there are none
 
 	open    map[string]*Operation
-	dropped map[string]bool // paths of what was canceled before it began
-	resent  map[string]bool // paths of calls that an earlier process may have sent, until they begin again
+	dropped map[string]bool // paths of what was canceled before it began; nil = none yet
+	resent  map[string]bool // paths of calls that an earlier process may have sent, until they begin again; nil = none
 	opened  int             // counts operations, for their order
 	calls   int             // open ones
 	careful int             // answers to take until reads are sent before their records are durable
@@ -53,7 +53,7 @@ type Run struct {
 
 // New returns the run of a Machine that has not begun.
 func New(machine *interp.Machine) *Run {
-	return &Run{Machine: machine, open: map[string]*Operation{}, dropped: map[string]bool{}, resent: map[string]bool{}}
+	return &Run{Machine: machine, open: map[string]*Operation{}}
 }
 
 // Stopped reports whether a driver lets the run go: it has ended with its handlers,

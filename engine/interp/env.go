@@ -23,20 +23,33 @@ const (
 )
 
 // rootEnv is the environment of the main steps. It is made once and grows with
-// each step that ends.
+// each step that ends. Roots that no expression of the program reads are not in it, where
+// they would have to be made.
 func (m *Machine) rootEnv(inputs any) map[string]any {
+	env := map[string]any{
+		rootInputs:  inputs,
+		rootSteps:   make(map[string]any, len(m.program.main.steps)),
+		rootSecrets: m.program.secrets,
+	}
+	read := m.program.roots
+	if read[rootRun] {
+		env[rootRun] = m.runValue(runs.RunRunning)
+	}
+	if read[rootTrigger] {
+		env[rootTrigger] = m.trigger.value(m)
+	}
+	if read[rootConnections] {
+		env[rootConnections] = m.connectionsValue()
+	}
+	return env
+}
+
+func (m *Machine) connectionsValue() map[string]any {
 	connections := make(map[string]any, len(m.program.workflow.Connections))
 	for name, plugin := range m.program.workflow.Connections {
 		connections[name] = map[string]any{"name": name, "plugin": plugin}
 	}
-	return map[string]any{
-		rootInputs:      inputs,
-		rootSteps:       make(map[string]any, len(m.program.main.steps)),
-		rootRun:         m.runValue(runs.RunRunning),
-		rootTrigger:     m.trigger,
-		rootSecrets:     m.program.secrets,
-		rootConnections: connections,
-	}
+	return connections
 }
 
 func (m *Machine) runValue(status runs.Status) map[string]any {

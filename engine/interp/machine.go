@@ -59,7 +59,7 @@ type Machine struct {
 	phase   phase
 	at      time.Time // of the event at hand: what now() gives
 	begun   journal.Start
-	trigger map[string]any // the root
+	trigger brought
 	started time.Time
 	attempt int // 1 and one more for every resume
 	epoch   int // how often the run began or went on: keeps timer paths unique
@@ -193,7 +193,7 @@ func (m *Machine) start(ev journal.Event) error {
 		return fmt.Errorf("apply started: inputs: %w", err)
 	}
 	m.begun, m.started = *ev.Start, m.at
-	if m.trigger, err = m.triggerValue(); err != nil {
+	if m.trigger, err = decodeTrigger(ev.Start); err != nil {
 		return fmt.Errorf("apply started: %w", err)
 	}
 	m.env = m.rootEnv(decoded)

@@ -17,6 +17,7 @@ type Program struct {
 	workflow *plan.Workflow
 	exprs    map[string]*eval.Program // by source
 	wholes   map[string]stepReads     // by source: of those that read steps as wholes
+	roots    map[string]bool          // that expressions read
 	eager    bool                     // an expression reads all steps at once, as a value
 	secrets  map[string]any           // references to those that expressions read
 	inputs   *schema.Type
@@ -74,6 +75,7 @@ func CompileWith(w *plan.Workflow, cache *eval.Cache) (*Program, error) {
 			workflow: w,
 			exprs:    map[string]*eval.Program{},
 			wholes:   map[string]stepReads{},
+			roots:    map[string]bool{},
 			secrets:  map[string]any{},
 			reads:    map[string]bool{},
 			actions:  map[string]*actionCode{},
@@ -326,6 +328,11 @@ func (c *compiler) expr(x *plan.Expr) error {
 		return fmt.Errorf("expression at %d:%d: %w", x.Pos.Line, x.Pos.Column, err)
 	}
 	c.program.exprs[x.Source] = program
+	for _, read := range program.Expression().Reads() {
+		if len(read.Path) > 0 {
+			c.program.roots[read.Path[0]] = true
+		}
+	}
 	if reads := readsOfSteps(program.Expression()); reads.all || len(reads.names) > 0 {
 		c.program.wholes[x.Source] = reads
 		c.program.eager = c.program.eager || reads.root

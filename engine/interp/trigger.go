@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
 )
@@ -35,9 +36,27 @@ func (m *Machine) triggerName() string {
 	return m.begun.Trigger
 }
 
-// triggerValue is the root `trigger` of a run. What its kind does not bring is
-// absent, which reads as null.
-func (m *Machine) triggerValue() (map[string]any, error) {
+// brought is what a trigger brought into a run, decoded.
+type brought struct{ item, outputs any }
+
+// decodeTrigger decodes what the started event holds of the trigger.
+func decodeTrigger(start *journal.Start) (b brought, err error) {
+	if len(start.TriggerItem) > 0 {
+		if b.item, err = DecodeValue(start.TriggerItem); err != nil {
+			return b, fmt.Errorf("trigger.item: %w", err)
+		}
+	}
+	if len(start.TriggerOutputs) > 0 {
+		if b.outputs, err = DecodeValue(start.TriggerOutputs); err != nil {
+			return b, fmt.Errorf("trigger.outputs: %w", err)
+		}
+	}
+	return b, nil
+}
+
+// value is the root `trigger` of a run. What its kind does not bring is absent, which
+// reads as null.
+func (b brought) value(m *Machine) map[string]any {
 	value := map[string]any{"name": m.triggerName(), "kind": m.triggerName(), "at": m.scheduledAt()}
 	if kind := m.begun.TriggerKind; kind != "" {
 		value["kind"] = string(kind)
@@ -45,15 +64,11 @@ func (m *Machine) triggerValue() (map[string]any, error) {
 	if at := m.begun.TriggerAt; !at.IsZero() {
 		value["at"] = schema.FixZone(at)
 	}
-	for name, stored := range map[string]json.RawMessage{"item": m.begun.TriggerItem, "outputs": m.begun.TriggerOutputs} {
-		if len(stored) == 0 {
-			continue
-		}
-		decoded, err := DecodeValue(stored)
-		if err != nil {
-			return nil, fmt.Errorf("trigger.%s: %w", name, err)
-		}
-		value[name] = decoded
+	if len(m.begun.TriggerItem) > 0 {
+		value["item"] = b.item
 	}
-	return value, nil
+	if len(m.begun.TriggerOutputs) > 0 {
+		value["outputs"] = b.outputs
+	}
+	return value
 }

@@ -45,6 +45,9 @@ type childEnd struct {
 // startChild starts the child's run, or goes on with it.
 func (r *run) startChild(op *drive.Operation) {
 	c, command := &child{op: op, begun: make(chan struct{})}, op.Command
+	if r.children == nil {
+		r.children = map[string]*child{}
+	}
 	r.children[command.Path] = c
 	if op.Canceled {
 		r.mail.put(message{child: &childEnd{path: command.Path, end: *op.Unsent().Child}})

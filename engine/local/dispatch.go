@@ -148,6 +148,9 @@ func (r *run) waiting(wait limiterWait) {
 		}
 		delete(r.waits, wait.path)
 	} else {
+		if r.waits == nil {
+			r.waits = map[string]limiterWait{}
+		}
 		r.waits[wait.path] = wait
 		update.Wait, update.Until = wait.reason, wait.until
 	}

@@ -39,11 +39,11 @@ func (t *total) add(update *Update) {
 // concurrent use.
 type feed struct {
 	mu       sync.Mutex
-	watchers map[*watcher]struct{}
-	open     *block        // takes what is sent
-	sent     total         // since the run is driven
-	due      total         // no watcher lags too far behind before so much was sent
-	rested   chan struct{} // closed when feedPause has passed since a block was closed
+	watchers map[*watcher]struct{} // nil = there was none yet
+	open     *block                // takes what is sent; nil = there was no watcher yet
+	sent     total                 // since the run is driven
+	due      total                 // no watcher lags too far behind before so much was sent
+	rested   chan struct{}         // closed when feedPause has passed since a block was closed; nil = none was
 	closed   bool
 }
 
@@ -69,11 +69,8 @@ type watcher struct {
 	until *block // where it ends; nil = it follows
 }
 
-func newFeed() *feed {
-	rested := make(chan struct{})
-	close(rested)
-	return &feed{watchers: map[*watcher]struct{}{}, open: &block{}, rested: rested}
-}
+// newFeed returns a feed that takes next to no memory until somebody watches.
+func newFeed() *feed { return new(feed) }
 
 func newWatcher() *watcher { return &watcher{ready: make(chan struct{}, 1)} }
 
@@ -105,7 +102,7 @@ func (f *feed) send(update Update) {
 
 // closeBlock lets the next update begin a new block. It is called with the lock.
 func (f *feed) closeBlock() {
-	if len(f.open.list) == 0 || f.open.next != nil {
+	if f.open == nil || len(f.open.list) == 0 || f.open.next != nil {
 		return
 	}
 	f.open.next = &block{}
@@ -134,6 +131,9 @@ func (f *feed) cutOff() {
 func (f *feed) add(w *watcher) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.open == nil {
+		f.open, f.watchers = new(block), map[*watcher]struct{}{}
+	}
 	f.closeBlock() // what was sent before is not for it
 	w.feed, w.at, w.read = f, f.open, f.sent
 	if f.closed {
@@ -158,7 +158,7 @@ func (f *feed) close() {
 	for w := range f.watchers {
 		w.end()
 	}
-	f.watchers = map[*watcher]struct{}{}
+	clear(f.watchers)
 }
 
 // wake tells all watchers that there is something. It is called with the lock.
@@ -236,7 +236,7 @@ func (w *watcher) look() (updates Updates, open bool, wait <-chan struct{}) {
 	case b.next != nil:
 	case len(b.list) == 0:
 		return Updates{}, true, w.ready
-	case !b.urgent && !isClosed(f.rested):
+	case !b.urgent && f.rested != nil && !isClosed(f.rested):
 		return Updates{}, true, f.rested
 	default:
 		f.closeBlock()

@@ -36,7 +36,7 @@ type mailbox struct {
 	ready  chan struct{} // holds one token while the queue is not empty
 }
 
-func newMailbox() *mailbox { return &mailbox{ready: make(chan struct{}, 1)} }
+func newMailbox() mailbox { return mailbox{ready: make(chan struct{}, 1)} }
 
 // put queues a message; false when nobody reads any more.
 func (m *mailbox) put(msg message) bool {

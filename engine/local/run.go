@@ -19,14 +19,14 @@ type run struct {
 	workflow *plan.Workflow
 	row      runs.Run
 	stored   tally // what the journal holds
-	mail     *mailbox
+	mail     mailbox
 	feed     *feed
 	ended    chan struct{} // closed when the worker reads no more messages
 	hasSlot  atomic.Bool   // one of the driver's slots is taken
 
-	children  map[string]*child // by operation path
-	forPeople atomic.Bool       // nothing goes on in it without a person or a signal
-	waits     map[string]limiterWait
+	children  map[string]*child      // by operation path; nil = none yet
+	forPeople atomic.Bool            // nothing goes on in it without a person or a signal
+	waits     map[string]limiterWait // by step; nil = none yet
 
 	unstored    []*batch // applied, not yet handed to the journal
 	logs        []runs.Log
@@ -78,8 +78,6 @@ func (d *Driver) newRun(row runs.Run, workflow *plan.Workflow, machine *interp.M
 		mail:     newMailbox(),
 		feed:     newFeed(),
 		ended:    make(chan struct{}),
-		children: map[string]*child{},
-		waits:    map[string]limiterWait{},
 	}
 }
 

@@ -132,6 +132,9 @@ func (l *Limiter) Acquire(ctx context.Context, action *plan.Action, connection s
 	if err != nil {
 		return nil, err
 	}
+	if len(buckets) == 0 {
+		return unlimited, nil
+	}
 	var held []func(time.Time)
 	release := func() {
 		at := l.around.Now()
@@ -162,6 +165,9 @@ func (l *Limiter) Acquire(ctx context.Context, action *plan.Action, connection s
 		l.note(buckets, answer)
 	}, nil
 }
+
+// unlimited ends a call that no limit held up: nobody is to be told of its answer.
+func unlimited(runs.Answer) {}
 
 // note closes the bucket that a rate_limited answer speaks of, for every run.
 func (l *Limiter) note(buckets []workspace.LimitBucket, answer runs.Answer) {

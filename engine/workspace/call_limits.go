@@ -19,6 +19,9 @@ type LimitBucket struct {
 // LimitBuckets resolves the limits of a call. A rate of the connection replaces the
 // plugin's limiters and keeps the kind of the first.
 func (p *Workspace) LimitBuckets(action *plan.Action, connection string) ([]LimitBucket, error) {
+	if len(action.Limiters) == 0 && p.rateOf(action.Plugin, connection) == "" {
+		return nil, nil // as most calls: the connection need not be resolved
+	}
 	resolved, err := p.Connection(action.Plugin, connection)
 	if err != nil {
 		return nil, nil //nolint:nilerr // the call itself reports it, before anything is sent
@@ -53,6 +56,20 @@ func (p *Workspace) LimitBuckets(action *plan.Action, connection string) ([]Limi
 		}
 	}
 	return buckets, nil
+}
+
+// rateOf is the rate that is declared for a connection, or for its simulator; "" = none.
+func (p *Workspace) rateOf(plugin, name string) string {
+	if !p.Live(name) {
+		if simulator, ok := p.simulator(plugin, name); ok {
+			return simulator.Rate
+		}
+		return ""
+	}
+	if declared, ok := p.file.Connection(name); ok {
+		return declared.Rate
+	}
+	return ""
 }
 
 func scopeOf(declared plan.Limiter) []string {

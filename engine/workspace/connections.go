@@ -50,7 +50,7 @@ func (p *Workspace) Connection(plugin, name string) (*resolved, error) {
 	declared, ok := p.file.Connection(name)
 	if !ok {
 		if name == plugin {
-			return &resolved{Connection: p.withSecrets(pluginhost.Connection{Name: name, Plugin: plugin, Config: json.RawMessage("{}")})}, nil
+			return &resolved{Connection: p.withSecrets(pluginhost.Connection{Name: name, Plugin: plugin, Config: json.RawMessage(noSettings)})}, nil
 		}
 		return nil, fmt.Errorf("there is no connection `%s`: declare it under `connections` of %s", name, project.FileName)
 	}

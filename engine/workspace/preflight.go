@@ -33,25 +33,27 @@ func (u ConnectionUse) says(outside *SandboxError) string {
 // uses lists the connections of a workflow that are known before it runs, each
 // once, with the first step that takes it.
 func uses(workflow *plan.Workflow) []ConnectionUse {
-	return usesOf(workflow, func(_ *plan.Workflow, _ string, step *plan.Step) ([]string, bool) {
-		name, ok := literalText(step.Connection)
-		if !ok {
+	one := make([]string, 1) // of the step at hand
+	return usesOf(workflow, func(_ *plan.Workflow, _ string, step *plan.Step) (names []string, below bool) {
+		var ok bool
+		if one[0], ok = literalText(step.Connection); !ok {
 			return nil, true
 		}
-		return []string{name}, true
+		return one, true
 	})
 }
 
 // usesOf lists the connections that the steps of a workflow take, each once. take
-// gives those of a step, and whether to go on below it.
+// gives those of a step, in a list that it may use again, and whether to go on below it.
 func usesOf(workflow *plan.Workflow, take func(w *plan.Workflow, path string, step *plan.Step) (names []string, below bool)) []ConnectionUse {
 	var list []ConnectionUse
-	seen := map[string]bool{}
+	type use struct{ plugin, name string }
+	seen := map[use]bool{}
 	eachStep(workflow, func(w *plan.Workflow, path string, step *plan.Step) bool {
 		names, below := take(w, path, step)
 		plugin, _, _ := strings.Cut(step.Uses, ".")
 		for _, name := range names {
-			if key := plugin + " " + name; !seen[key] {
+			if key := (use{plugin, name}); !seen[key] {
 				seen[key] = true
 				list = append(list, ConnectionUse{Plugin: plugin, Name: name, place: placeIn(w, step.Pos), what: whoCalls(path)})
 			}
@@ -267,10 +269,13 @@ func hookSecretName(t *plan.Trigger) string {
 	return ""
 }
 
+// noSettings are those of a connection that is not declared: they need no decoder.
+const noSettings = "{}"
+
 // missing reports the settings and secrets that one connection lacks.
 func (p *Workspace) missing(ctx context.Context, u ConnectionUse, settings json.RawMessage, place diag.Pos, problems *diag.List) {
 	var config map[string]json.RawMessage
-	if json.Unmarshal(settings, &config) != nil {
+	if string(settings) != noSettings && json.Unmarshal(settings, &config) != nil {
 		return
 	}
 	p.MissingSettings(u, config, place, problems)
@@ -301,6 +306,9 @@ func (p *Workspace) MissingSettings(u ConnectionUse, config map[string]json.RawM
 // SecretNames lists the secrets that a document refers to, at any depth, each
 // once.
 func SecretNames(document json.RawMessage) []string {
+	if string(document) == noSettings {
+		return nil
+	}
 	var value any
 	if json.Unmarshal(document, &value) != nil {
 		return nil
