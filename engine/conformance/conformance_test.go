@@ -21,12 +21,14 @@ import (
 	"github.com/flowrun/flowrun/engine/conformance"
 	"github.com/flowrun/flowrun/internal/suitesize"
 	"github.com/flowrun/flowrun/internal/testbuild"
+	"github.com/flowrun/flowrun/internal/testparallel"
 )
 
 // faulty is the program of testdata/faulty; TestMain builds it.
 var faulty string
 
 func TestMain(m *testing.M) {
+	testparallel.AtLeast(6) // a test of a plugin waits for processes and for what must not come
 	folder, err := os.MkdirTemp("", "kit")
 	if err != nil {
 		panic(err)
@@ -176,6 +178,7 @@ func TestIssue15_EachPlantedFaultIsFoundByItsOwnCaseAndByNoOther(t *testing.T) {
 	}
 	for _, c := range suitesize.Part(t, cases) {
 		t.Run(c.ID, func(t *testing.T) {
+			t.Parallel()
 			report := run(t, c.ID)
 			if diff := cmp.Diff([]string{c.ID}, failures(report)); diff != "" {
 				t.Errorf("failed cases (-want +got):\n%s\n%s", diff, textOf(t, report))
@@ -204,6 +207,7 @@ func TestIssue15_TheReportOfABrokenPlugin(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []string{"execute.refuses", "effects.killed-inside", "start.handshake"} {
 		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
 			text := stable(textOf(t, run(t, fault)))
 			golden := filepath.Join("testdata", "report-"+fault+".txt")
 			if os.Getenv("UPDATE") != "" {

@@ -212,7 +212,9 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case modeHold:
 		waitFor(r.Context(), release, caseLimit)
 	case modePair:
-		waitFor(r.Context(), together, 3*time.Second)
+		if waitFor(r.Context(), together, 3*time.Second) {
+			s.letGo() // no two come: those behind need not wait as well
+		}
 	case modeLose:
 		panic(http.ErrAbortHandler) // net/http closes the connection
 	}
@@ -223,11 +225,15 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(text)
 }
 
-func waitFor(ctx context.Context, what <-chan struct{}, limit time.Duration) {
+// waitFor waits for what, or for the request's end, and reports whether neither came within the limit.
+func waitFor(ctx context.Context, what <-chan struct{}, limit time.Duration) bool {
 	select {
 	case <-what:
+		return false
 	case <-ctx.Done():
+		return false
 	case <-time.After(limit):
+		return true
 	}
 }
 
