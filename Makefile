@@ -21,7 +21,7 @@ race: ## the tests under the race detector
 	$(GO) -C sdk test -race ./...
 
 FUZZTIME ?= 200s
-fuzz: ## every fuzz target for FUZZTIME: about an hour and a half
+fuzz: ## every fuzz target for FUZZTIME: almost three hours
 	GO=$(GO) FUZZTIME=$(FUZZTIME) ./scripts/fuzz
 
 lint: ## golangci-lint, pinned in tools/go.mod
