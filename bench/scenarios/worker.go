@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/pprof"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -27,7 +26,7 @@ import (
 
 // work is what a worker does: a process of its own with the embedding API.
 type work struct {
-	dir, what, action, profile    string
+	dir, what, action             string
 	n, atATime, before, untilRuns int
 	slower                        time.Duration // of the processor, for each call: what a gate must notice
 	profile                       string        // where a profile of the processor goes; "" = none is made
@@ -44,7 +43,6 @@ func worker(ctx context.Context, args []string) (err error) {
 	flags.IntVar(&w.atATime, "at-a-time", 64, "how many runs at a time")
 	flags.IntVar(&w.before, "before", 0, "how often it is done before, not measured")
 	flags.IntVar(&w.untilRuns, "until-runs", 0, "of commits: wait first until retention has left so many runs")
-	flags.StringVar(&w.profile, "cpuprofile", "", "write where the processor time of the measured work went to this file")
 	flags.DurationVar(&w.slower, "slower", 0, "how much processor time each call takes more: for tests of gates")
 	flags.StringVar(&w.profile, "cpuprofile", "", "write a profile of what is measured: its time is not that without")
 	if err := flags.Parse(args); err != nil {
@@ -62,33 +60,11 @@ func worker(ctx context.Context, args []string) (err error) {
 	if err := runToEnd(ctx, e, sequence(1, w.action)); err != nil { // the plugin's process is there
 		return err
 	}
-	stop, err := w.profiled()
-	if err != nil {
-		return err
-	}
 	s, err := w.measured(ctx, e)
-	if err := errors.Join(err, stop()); err != nil {
+	if err != nil {
 		return err
 	}
 	return figures.Write(os.Stdout, s)
-}
-
-// profiled begins the profile, where one is asked for.
-func (w work) profiled() (stop func() error, err error) {
-	if w.profile == "" {
-		return func() error { return nil }, nil
-	}
-	file, err := os.Create(w.profile)
-	if err != nil {
-		return nil, fmt.Errorf("write the profile: %w", err)
-	}
-	if err := pprof.StartCPUProfile(file); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return func() error {
-		pprof.StopCPUProfile()
-		return file.Close()
-	}, nil
 }
 
 func (w work) measured(ctx context.Context, e *engine.Engine) (figures.Sample, error) {
