@@ -65,6 +65,9 @@ func unlist(w *writer, run []byte, workflow string) error {
 // settle takes the failed runs of a workflow out of the index that were accepted
 // before a run that has succeeded.
 func (w *writer) settle(workflow, success []byte) error {
+	if w.census.of(string(bucketAttentionBy)).keys == 0 {
+		return nil
+	}
 	var settled [][]byte
 	cursor := w.Bucket(bucketAttentionBy).Cursor()
 	for key, _ := cursor.Seek(workflow); bytes.HasPrefix(key, workflow); key, _ = cursor.Next() {
@@ -94,7 +97,7 @@ func (s *Store) AttentionCount(workflow string) (n int, err error) {
 	err = s.view(func(tx *bolt.Tx) error {
 		if workflow == "" {
 			counted, err := storedCensus(tx)
-			n = int(counted[string(bucketAttention)].keys)
+			n = int(counted.of(string(bucketAttention)).keys)
 			return err
 		}
 		prefix, err := workflowPrefix(workflow)

@@ -91,6 +91,7 @@ type Store struct {
 	migrated  migration
 	ends      bucketEnds // the committer's
 	open      openRows   // the committer's
+	scratch   scratch    // the committer's
 	marks     marks
 	rollback  *store.Rollback
 	queue     queue
@@ -192,6 +193,7 @@ func (s *Store) prepare(state *fileState) error {
 	if err := s.migrate(); err != nil {
 		return err
 	}
+	s.large.counted(s.census)
 	return s.finishDeletions()
 }
 

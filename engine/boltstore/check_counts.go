@@ -10,12 +10,7 @@ import (
 
 // countRun adds a run to the counts that the file must hold.
 func (c *contentCheck) countRun(key []byte, row *runs.Run) {
-	workflow, err := workflowPrefix(row.Workflow)
-	if err != nil {
-		return // said already
-	}
-	w := &writer{counts: c.runs}
-	w.count(workflow, key, row, 1)
+	_ = runCountOf(key, row).addTo(c.runs, 1) // what is wrong with its workflow's name is said already
 }
 
 // counts takes what the file counts from what there is: sums wants nothing left.

@@ -3,7 +3,6 @@ package boltstore
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"runtime/debug"
 	"sync/atomic"
 
@@ -102,9 +101,10 @@ func (s *Store) update(write func(w *writer) error) (err error) {
 		}
 	}()
 	s.reached(store.BeforeCommit)
-	before := s.fileSize()
+	before := s.space.fileBytes.Load()
 	s.db.KeepFreeList(s.pageCheck.closing)
-	w := &writer{census: maps.Clone(s.census), ends: s.ends, open: s.open, tells: true, clock: s.options.Now, shows: s.options.OnRuns != nil}
+	w := s.scratch.begin(s.census)
+	w.ends, w.open, w.tells, w.clock, w.shows = s.ends, s.open, true, s.options.Now, s.options.OnRuns != nil
 	err = s.db.Update(func(tx *bolt.Tx) error {
 		w.Tx = tx
 		return write(w)
@@ -112,12 +112,12 @@ func (s *Store) update(write func(w *writer) error) (err error) {
 	if err != nil {
 		return err
 	}
-	s.census = w.census
+	s.scratch.end(&s.census)
 	s.counters.commits.Add(1)
-	if s.fileSize() != before {
+	if s.space.grew(s); s.space.fileBytes.Load() != before {
 		s.counters.growths.Add(1)
 	}
-	s.space.grew(s)
+	s.large.counted(s.census)
 	s.reached(store.AfterCommit)
 	s.large.remove(w.files)
 	if len(w.rows) > 0 {

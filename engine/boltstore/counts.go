@@ -37,29 +37,64 @@ type countDelta struct {
 // count notes that a run with a status is one more, or one less. All of a
 // transaction's changes are put together: a run that began and ended in one group
 // changes the rows once.
-func (w *writer) count(workflow, run []byte, row *runs.Run, by int) {
-	status := row.Status
+func (w *writer) count(run []byte, row *runs.Run, by int) {
 	if w.counts == nil {
-		w.counts = map[countDelta]int{}
+		w.counts = w.reuses().counted()
 	}
-	hour := hourKey(acceptedAt(run))
-	for _, prefix := range [][]byte{workflow, allWorkflows()} {
-		w.counts[countDelta{string(join(prefix, []byte{countTotal})), status}] += by
-		w.counts[countDelta{string(join(prefix, hour)), status}] += by
-		if row.Parent != nil {
-			w.counts[countDelta{string(join(prefix, []byte{countChildren})), status}] += by
-		}
-	}
+	w.counts[runCountOf(run, row)] += by
 }
 
+// runCount is what a run adds to: all runs that are alike in it are counted as one.
+type runCount struct {
+	workflow string
+	status   runs.Status
+	hour     uint32 // in which it was accepted, since 1970
+	child    bool   // it is that of a sub-workflow
+}
+
+func runCountOf(run []byte, row *runs.Run) runCount {
+	return runCount{row.Workflow, row.Status, hourOf(acceptedAt(run)), row.Parent != nil}
+}
+
+// addTo adds by runs to the rows that count them.
+func (c runCount) addTo(rows map[countDelta]int, by int) error {
+	workflow, err := workflowPrefix(c.workflow)
+	if err != nil {
+		return err
+	}
+	hour := binary.BigEndian.AppendUint32([]byte{countHour}, c.hour)
+	for _, prefix := range [][]byte{workflow, allWorkflows()} {
+		rows[countDelta{string(join(prefix, []byte{countTotal})), c.status}] += by
+		rows[countDelta{string(join(prefix, hour)), c.status}] += by
+		if c.child {
+			rows[countDelta{string(join(prefix, []byte{countChildren})), c.status}] += by
+		}
+	}
+	return nil
+}
+
+func hourOf(at time.Time) uint32 { return uint32(at.UnixMilli() / hourMS) }
+
 func hourKey(at time.Time) []byte {
-	return binary.BigEndian.AppendUint32([]byte{countHour}, uint32(at.UnixMilli()/hourMS))
+	return binary.BigEndian.AppendUint32([]byte{countHour}, hourOf(at))
 }
 
 // putCounts writes what count has noted.
 func (w *writer) putCounts() error {
-	changes := make([]countDelta, 0, len(w.counts))
-	for change, by := range w.counts {
+	if len(w.counts) == 0 {
+		return nil
+	}
+	rows := map[countDelta]int{}
+	for counted, by := range w.counts {
+		if by == 0 {
+			continue
+		}
+		if err := counted.addTo(rows, by); err != nil {
+			return err
+		}
+	}
+	changes := make([]countDelta, 0, len(rows))
+	for change, by := range rows {
 		if by != 0 {
 			changes = append(changes, change)
 		}
@@ -73,17 +108,17 @@ func (w *writer) putCounts() error {
 		if n < 0 {
 			n = len(changes)
 		}
-		if err := w.putCount([]byte(key), changes[:n]); err != nil {
+		if err := w.putCount([]byte(key), changes[:n], rows); err != nil {
 			return err
 		}
 		changes = changes[n:]
 	}
-	w.counts = nil
+	clear(w.counts)
 	return nil
 }
 
-func (w *writer) putCount(key []byte, changes []countDelta) error {
-	b, at := w.Bucket(bucketCounts), newLocation(string(bucketCounts), bucketCounts)
+func (w *writer) putCount(key []byte, changes []countDelta, by map[countDelta]int) error {
+	b, at := w.Bucket(bucketCounts), w.at(bucketCounts)
 	old := b.Get(key)
 	stored, err := unsealOld(bucketCounts, key, old)
 	if err != nil {
@@ -94,7 +129,7 @@ func (w *writer) putCount(key []byte, changes []countDelta) error {
 		return err
 	}
 	for _, change := range changes {
-		now := counts[change.status] + w.counts[change]
+		now := counts[change.status] + by[change]
 		switch {
 		case now < 0:
 			return &store.CorruptError{Bucket: string(bucketCounts), Key: hexKey(key), Detail: fmt.Sprintf("it counts fewer runs that are %s than there are", change.status)}
@@ -107,7 +142,7 @@ func (w *writer) putCount(key []byte, changes []countDelta) error {
 	if len(counts) == 0 {
 		return w.remove(bucketCounts, key)
 	}
-	return w.replace(b, &at, key, old, encodeCounts(counts))
+	return w.replace(b, at, key, old, encodeCounts(counts))
 }
 
 // encodeCounts writes for each status: length of the name, name, count.

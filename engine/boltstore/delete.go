@@ -164,11 +164,7 @@ func deleteRow(w *writer, run []byte, row *runs.Run) error {
 			return err
 		}
 	}
-	workflow, err := workflowPrefix(row.Workflow)
-	if err != nil {
-		return err
-	}
-	w.count(workflow, run, row, -1)
+	w.count(run, row, -1)
 	if err := dropAttention(w, run, row); err != nil {
 		return err
 	}

@@ -52,9 +52,6 @@ func (e bucketEnds) put(b *bolt.Bucket, name string, key []byte) {
 
 // atEnd reports whether a transaction has put nothing but keys behind the end so far.
 func (e *bucketEnd) atEnd(b *bolt.Bucket, key []byte) bool {
-	if e.grows {
-		return false
-	}
 	if !e.known {
 		last, _ := b.Cursor().Last()
 		e.last, e.known = bytes.Clone(last), true
@@ -67,5 +64,12 @@ func (e *bucketEnd) atEnd(b *bolt.Bucket, key []byte) bool {
 	} else {
 		e.scattered = true
 	}
-	return !e.scattered
+	return !e.scattered && !e.grows
+}
+
+// behind reports whether a key comes after all that were ever put into a bucket: it is not
+// there, and needs no look.
+func (e bucketEnds) behind(bucket, key []byte) bool {
+	end := e[string(bucket)]
+	return end != nil && end.known && bytes.Compare(key, end.last) > 0
 }

@@ -22,7 +22,7 @@ func runKey(id string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parsed.Bytes(), nil
+	return parsed[:], nil
 }
 
 func runID(key []byte) string { return strings.ToLower(ulid.ULID(key[:runKeySize]).String()) }

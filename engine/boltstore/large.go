@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/flowrun/flowrun/engine/boltstore/blobfile"
 	"github.com/flowrun/flowrun/engine/store"
@@ -26,6 +27,7 @@ const maxOpenUploads = 64
 // large are the uploads under way, and the files that wait for their removal.
 type large struct {
 	folder string
+	rows   atomic.Uint64 // of uploads, in the file as it is committed
 
 	mu      sync.Mutex
 	uploads map[string]*openUpload // by uploadKey

@@ -162,11 +162,18 @@ func uploadNameOf(tx *bolt.Tx, run []byte, digest string) (name string) {
 	return name
 }
 
-// DropUploads is that of store.Blobs.
+// counted takes over from the census of a commit how many rows of uploads there are.
+func (l *large) counted(c census) { l.rows.Store(c.of(string(bucketLargeUploads)).keys) }
+
+// DropUploads is that of store.Blobs. Where no run has an upload it reads nothing: it is
+// asked at the end of every call.
 func (v *largeValues) DropUploads(run, prefix string, keep []string) error {
 	key, err := runKey(run)
 	if err != nil {
 		return err
+	}
+	if v.store.large.rows.Load() == 0 {
+		return nil
 	}
 	from := append(bytes.Clone(key), prefix...)
 	there := false
@@ -239,6 +246,9 @@ func (w *writer) dropUploads(run []byte, dropped []namedUpload) error {
 
 // endUploads removes the uploads that a run has not finished when it ends.
 func (w *writer) endUploads(run []byte) error {
+	if w.census.of(string(bucketLargeUploads)).keys == 0 {
+		return nil
+	}
 	uploads, err := uploadsIn(w.Tx, run)
 	if err != nil {
 		return err

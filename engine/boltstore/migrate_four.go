@@ -21,7 +21,7 @@ func (s *Store) migrateToFour() error {
 				if err := w.DeleteBucket(name); err != nil {
 					return fmt.Errorf("remove bucket %s: %w", name, err)
 				}
-				delete(w.census, string(name))
+				w.census.drop(string(name))
 			}
 			if _, err := w.CreateBucket(name); err != nil {
 				return fmt.Errorf("create bucket %s: %w", name, err)
@@ -77,9 +77,11 @@ func (f *four) run(w *writer, key, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	counted := &writer{}
-	counted.count(workflow, key, row, 1)
-	for change, by := range counted.counts {
+	counted := map[countDelta]int{}
+	if err := runCountOf(key, row).addTo(counted, 1); err != nil {
+		return err
+	}
+	for change, by := range counted {
 		if f.counts[change.key] == nil {
 			f.counts[change.key] = store.Counts{}
 		}

@@ -43,21 +43,22 @@ func TestRememberedRowsAreTheirOwn(t *testing.T) {
 	key := func(n int) []byte { return append(make([]byte, runKeySize-2), byte(n>>8), byte(n)) }
 	open := openRows{}
 	row := &runs.Run{ID: "a", Status: runs.RunRunning, Slot: &runs.Slot{Key: "k", State: runs.SlotHeld}}
-	open.note(key(1), row)
+	open.note(key(1), row, 7)
+	open.follow(key(1), 5)
 	row.Status, row.Slot.State = runs.RunFailed, runs.SlotFree
-	if known := open.get(key(1)); known == nil || known.Status != runs.RunRunning || known.Slot.State != runs.SlotHeld {
+	if known := open.get(key(1)); known == nil || known.row.Status != runs.RunRunning || known.row.Slot.State != runs.SlotHeld || known.sum != 7 || known.next != 5 {
 		t.Errorf("a row that its writer changed later is remembered as %+v", known)
 	}
 	row.Closed = true
-	if open.note(key(1), row); open.get(key(1)) != nil {
+	if open.note(key(1), row, 7); open.get(key(1)) != nil {
 		t.Error("a closed run is remembered")
 	}
 	for n := range maxOpenRows + 10 {
-		open.note(key(n), &runs.Run{})
+		open.note(key(n), &runs.Run{}, 7)
 	}
 	if len(open) > maxOpenRows {
 		t.Errorf("%d rows are remembered", len(open))
 	}
-	openRows(nil).note(key(1), row)
+	openRows(nil).note(key(1), row, 7)
 	openRows(nil).forget(key(1))
 }

@@ -75,7 +75,7 @@ func (c *rowChange) tellOthers(w *writer) error {
 // tell writes an entry. run is the key of the run that it is about, or zeros; row is that
 // run's row as it was encoded, which takes the place of the entry's.
 func (w *writer) tell(run []byte, entry runs.OutboxEntry, row []byte) error {
-	epoch, err := getEpoch(w.Tx)
+	epoch, err := w.epochOf()
 	if err != nil {
 		return err
 	}
@@ -88,15 +88,39 @@ func (w *writer) tell(run []byte, entry runs.OutboxEntry, row []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := w.putNew(bucketOutbox, outboxKey(seq), append([][]byte{run}, encoded...)...); err != nil {
+	if err := w.putNew(bucketOutbox, w.key(outboxKey(seq)), append([][]byte{run}, encoded...)...); err != nil {
 		return err
 	}
 	w.told = true
+	return w.boundOutbox(seq)
+}
+
+// boundOutbox removes the oldest entry where there are too many. Entries are added behind
+// the others: what was the oldest one is never younger than the one that is it now.
+func (w *writer) boundOutbox(newest uint64) error {
+	if w.oldest > 0 && newest-w.oldest < store.MaxOutbox {
+		return nil
+	}
 	first, _ := w.Bucket(bucketOutbox).Cursor().First()
-	if first != nil && seq-binary.BigEndian.Uint64(first) >= store.MaxOutbox {
+	if first == nil {
+		return nil
+	}
+	if w.oldest = binary.BigEndian.Uint64(first); newest-w.oldest >= store.MaxOutbox {
 		return w.remove(bucketOutbox, bytes.Clone(first))
 	}
 	return nil
+}
+
+// epochOf is getEpoch, once a transaction.
+func (w *writer) epochOf() (uint64, error) {
+	if w.epoch == nil {
+		epoch, err := getEpoch(w.Tx)
+		if err != nil {
+			return 0, err
+		}
+		w.epoch = &epoch
+	}
+	return *w.epoch, nil
 }
 
 // encodeEntry returns the parts of an entry in JSON.

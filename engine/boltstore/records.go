@@ -52,8 +52,9 @@ func encodeRecord(record *journal.Record) (storedRecord, error) {
 }
 
 // checkNext refuses records that do not follow the last stored one: a journal
-// has no holes and never changes.
-func checkNext(tx *bolt.Tx, run []byte, records []storedRecord) error {
+// has no holes and never changes. known is the number of the next record; 0 = the
+// journal is looked at.
+func checkNext(tx *bolt.Tx, run []byte, records []storedRecord, known uint64) error {
 	if len(records) == 0 {
 		return nil
 	}
@@ -62,6 +63,9 @@ func checkNext(tx *bolt.Tx, run []byte, records []storedRecord) error {
 		if record.seq != first+uint64(i) {
 			return fmt.Errorf("record %d follows record %d", record.seq, first+uint64(i)-1)
 		}
+	}
+	if first == known {
+		return nil
 	}
 	cursor := tx.Bucket(bucketJournal).Cursor()
 	last := seqKey(run, first-1)
@@ -87,10 +91,21 @@ func putRecords(w *writer, run []byte, records []storedRecord) error {
 				return err
 			}
 		}
-		length := binary.AppendUvarint(nil, uint64(len(record.cuts)))
-		if err := w.putNew(bucketJournal, seqKey(run, record.seq), length, record.cuts, record.encoded); err != nil {
+		var number [8]byte
+		binary.BigEndian.PutUint64(number[:], record.seq)
+		var room [binary.MaxVarintLen64]byte
+		length := room[:binary.PutUvarint(room[:], uint64(len(record.cuts)))]
+		if err := w.putNew(bucketJournal, w.key(run, number[:]), length, record.cuts, record.encoded); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// follow remembers where the journal of a run goes on.
+func follow(w *writer, run []byte, records []storedRecord) error {
+	if len(records) > 0 {
+		w.open.follow(run, records[len(records)-1].seq+1)
 	}
 	return nil
 }

@@ -24,26 +24,42 @@ const (
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 func sealSum(bucket, key, payload []byte) uint32 {
-	table := castagnoli()
-	sum := crc32.Update(0, table, bucket)
-	sum = crc32.Update(sum, table, []byte{0})
-	sum = crc32.Update(sum, table, key)
-	return crc32.Update(sum, table, payload)
+	return sealSumFrom(sealStart(bucket), key, payload)
+}
+
+// sealStart is the sum of a bucket's name and a zero byte.
+func sealStart(bucket []byte) uint32 {
+	sum := crc32.Update(0, castagnoli(), bucket)
+	return crc32.Update(sum, castagnoli(), []byte{0})
+}
+
+func sealSumFrom(start uint32, key, payload []byte) uint32 {
+	return crc32.Update(crc32.Update(start, castagnoli(), key), castagnoli(), payload)
 }
 
 // seal returns the stored form of payload. The parts are joined without another
 // copy.
 func seal(bucket, key []byte, parts ...[]byte) []byte {
+	at := newLocation("", bucket)
+	return at.sealInto(make([]byte, sealedSize(parts)), key, parts)
+}
+
+func sealedSize(parts [][]byte) int {
 	size := sealHeader
 	for _, part := range parts {
 		size += len(part)
 	}
-	value := make([]byte, sealHeader, size)
+	return size
+}
+
+// sealInto writes the stored form of the parts into value, which has their sealedSize.
+func (l *location) sealInto(value, key []byte, parts [][]byte) []byte {
+	payload := value[sealHeader:sealHeader]
 	for _, part := range parts {
-		value = append(value, part...)
+		payload = append(payload, part...)
 	}
 	value[0] = sealVersion
-	binary.BigEndian.PutUint32(value[1:], sealSum(bucket, key, value[sealHeader:]))
+	binary.BigEndian.PutUint32(value[1:], sealSumFrom(l.seal, key, payload))
 	return value
 }
 

@@ -3,8 +3,8 @@ package boltstore
 import (
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 
 	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
 	"github.com/flowrun/flowrun/engine/store"
@@ -14,12 +14,14 @@ import (
 // does not depend on their order. The one committer keeps it up with every write
 // and stores it in the same transaction. A checksum proves one record; only the
 // census proves that none is missing, too many, or an older one (P14, ADR 11).
-type census map[string]tally
+// Its buckets are in the order of their names.
+type census []tally
 
 // tally is the census of one bucket with all that lies inside it.
 type tally struct {
-	keys uint64
-	sum  uint64
+	bucket string
+	keys   uint64
+	sum    uint64
 }
 
 // The parts of FNV-1a, 64 bits. A record's sum covers its place and its header:
@@ -32,6 +34,14 @@ const (
 func fnvAdd(sum uint64, data []byte) uint64 {
 	for _, b := range data {
 		sum = (sum ^ uint64(b)) * fnvPrime
+	}
+	return sum
+}
+
+// fnvAddNumber is fnvAdd of a number's eight bytes, the highest first.
+func fnvAddNumber(sum, number uint64) uint64 {
+	for shift := 56; shift >= 0; shift -= 8 {
+		sum = (sum ^ number>>shift&0xff) * fnvPrime
 	}
 	return sum
 }
@@ -50,17 +60,18 @@ type location struct {
 	top  string
 	path []byte
 	base uint64 // the FNV of path and a zero byte
+	seal uint32 // the CRC of the same
 }
 
 func newLocation(top string, path []byte) location {
-	return location{top: top, path: path, base: fnvAdd(fnvOffset, append(path[:len(path):len(path)], 0))}
+	return location{top: top, path: path, base: fnvAdd(fnvOffset, path) * fnvPrime, seal: sealStart(path)}
 }
 
 // recordSum is the part of one record.
 func (l *location) recordSum(key, stored []byte) uint64 {
 	sum := fnvAdd(l.base, key)
 	sum = fnvAdd(sum, stored[:min(len(stored), sealHeader)])
-	return spread(fnvAdd(sum, binary.BigEndian.AppendUint64(nil, uint64(len(stored)))))
+	return spread(fnvAddNumber(sum, uint64(len(stored))))
 }
 
 // sequenceSum is the part of a bucket's sequence: a version that fell back would
@@ -69,14 +80,36 @@ func (l *location) sequenceSum(sequence uint64) uint64 {
 	if sequence == 0 {
 		return 0
 	}
-	return ^spread(fnvAdd(l.base, binary.BigEndian.AppendUint64(nil, sequence)))
+	return ^spread(fnvAddNumber(l.base, sequence))
 }
 
-func (c census) add(top string, keys, sum uint64) {
-	t := c[top]
+func (c census) find(bucket string) (at int, found bool) {
+	return slices.BinarySearchFunc(c, bucket, func(t tally, name string) int { return strings.Compare(t.bucket, name) })
+}
+
+// of is the census of one bucket.
+func (c census) of(bucket string) tally {
+	if at, found := c.find(bucket); found {
+		return c[at]
+	}
+	return tally{bucket: bucket}
+}
+
+func (c *census) add(bucket string, keys, sum uint64) {
+	at, found := c.find(bucket)
+	if !found {
+		*c = slices.Insert(*c, at, tally{bucket: bucket})
+	}
+	t := &(*c)[at]
 	t.keys += keys
 	t.sum += sum
-	c[top] = t
+}
+
+// drop lets go of a bucket that is removed as a whole.
+func (c *census) drop(bucket string) {
+	if at, found := c.find(bucket); found {
+		*c = slices.Delete(*c, at, at+1)
+	}
 }
 
 // isCensus reports whether a record is the census itself, which is not counted.
@@ -93,15 +126,15 @@ const (
 	censusHeader  int  = 9
 )
 
-// encode writes for each bucket: length of the name, name, keys, sum.
-func (c census) encode(state byte, txid uint64) []byte {
-	data := binary.BigEndian.AppendUint64([]byte{state}, txid)
-	for _, name := range slices.Sorted(maps.Keys(c)) {
-		t := c[name]
-		if t == (tally{}) {
+// encode appends to data, for each bucket: length of the name, name, keys, sum.
+func (c census) encode(data []byte, state byte, txid uint64) []byte {
+	data = binary.BigEndian.AppendUint64(append(data, state), txid)
+	for i := range c {
+		t := &c[i]
+		if t.keys == 0 && t.sum == 0 {
 			continue
 		}
-		data = append(append(data, byte(len(name))), name...)
+		data = append(append(data, byte(len(t.bucket))), t.bucket...)
 		data = binary.AppendUvarint(data, t.keys)
 		data = binary.BigEndian.AppendUint64(data, t.sum)
 	}
@@ -127,7 +160,7 @@ func decodeCensus(data []byte) (c census, closed bool, txid uint64, err error) {
 		if n <= 0 || len(data) < n+8 {
 			return nil, false, 0, damaged
 		}
-		c[name] = tally{keys: keys, sum: binary.BigEndian.Uint64(data[n:])}
+		c.add(name, keys, binary.BigEndian.Uint64(data[n:]))
 		data = data[n+8:]
 	}
 	return c, closed, txid, nil
@@ -146,15 +179,13 @@ func storedCensus(tx *bolt.Tx) (census, error) {
 // compare returns a *CorruptError that names the first bucket whose content is
 // not what was counted when it was written.
 func (c census) compare(found census) error {
-	names := slices.Collect(maps.Keys(c))
-	for name := range found {
-		if _, ok := c[name]; !ok {
-			names = append(names, name)
-		}
+	var names []string
+	for _, t := range slices.Concat(c, found) {
+		names = append(names, t.bucket)
 	}
 	slices.Sort(names)
-	for _, name := range names {
-		want, got := c[name], found[name]
+	for _, name := range slices.Compact(names) {
+		want, got := c.of(name), found.of(name)
 		switch {
 		case want.keys > got.keys:
 			return censusError(name, fmt.Sprintf("%d of %d records are missing", want.keys-got.keys, want.keys))

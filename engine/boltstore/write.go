@@ -56,11 +56,13 @@ func (s *Store) CreateRun(ctx context.Context, run *runs.Run, planBytes []byte, 
 		if existing, err = requestedRun(tx, requestID); err != nil || existing != "" {
 			return false, err
 		}
-		if tx.Bucket(bucketRuns).Get(key) != nil {
+		if !w.ends.behind(bucketRuns, key) && tx.Bucket(bucketRuns).Get(key) != nil {
 			return false, fmt.Errorf("run %s: %w", run.ID, store.ErrRunExists)
 		}
-		if err := checkNext(tx, key, records); err != nil {
-			return false, err
+		if first.Seq != 1 || !w.ends.behind(bucketJournal, key) {
+			if err := checkNext(tx, key, records, 0); err != nil {
+				return false, err
+			}
 		}
 		if existing, err = fire.admit(tx); err != nil || existing != "" {
 			return false, err
@@ -77,6 +79,7 @@ func (s *Store) CreateRun(ctx context.Context, run *runs.Run, planBytes []byte, 
 			func() error { return putRecords(w, key, records) },
 			func() error { return change.put(w) },
 			func() error { return fire.put(w) },
+			func() error { return follow(w, key, records) },
 		)
 	})
 	if err != nil {
@@ -141,15 +144,18 @@ func (s *Store) appendOp(runID string, records []*journal.Record, run *runs.Run,
 	}
 	return &op{size: size + logSize, apply: func(w *writer) (bool, error) {
 		tx := w.Tx
-		known := w.open.get(key)
-		if known == nil && tx.Bucket(bucketRuns).Get(key) == nil {
+		known, next := w.open.get(key), uint64(0)
+		switch {
+		case known != nil:
+			next = known.next
+		case tx.Bucket(bucketRuns).Get(key) == nil:
 			return false, store.ErrRunNotFound
 		}
 		writes, err := keepsOf(tx, key, records)
 		if err != nil {
 			return false, err
 		}
-		if err := checkNext(tx, key, encoded); err != nil {
+		if err := checkNext(tx, key, encoded, next); err != nil {
 			return false, err
 		}
 		if err := change.load(tx, known); err != nil {
@@ -160,6 +166,7 @@ func (s *Store) appendOp(runID string, records []*journal.Record, run *runs.Run,
 			func() error { return s.putLogs(w, key, lines) },
 			func() error { return putKeeps(w, writes) },
 			func() error { return change.put(w) },
+			func() error { return follow(w, key, encoded) },
 		)
 	}}, nil
 }
@@ -220,6 +227,7 @@ type rowChange struct {
 	encoded  []byte
 	workflow []byte
 	old      *runs.Run // the stored row; nil = none
+	sum      uint64    // its part of the census; 0 = not known
 }
 
 func newRowChange(key []byte, row *runs.Run) (*rowChange, error) {
@@ -235,11 +243,12 @@ func newRowChange(key []byte, row *runs.Run) (*rowChange, error) {
 }
 
 // load reads the stored row, whose index rows put has to move, unless it is known.
-func (c *rowChange) load(tx *bolt.Tx, known *runs.Run) (err error) {
-	if c == nil {
-		return nil
-	}
-	if c.old = known; known == nil {
+func (c *rowChange) load(tx *bolt.Tx, known *openRow) (err error) {
+	switch {
+	case c == nil:
+	case known != nil:
+		c.old, c.sum = &known.row, known.sum
+	default:
 		c.old, err = getRow(tx, c.key)
 	}
 	return err
@@ -250,7 +259,8 @@ func (c *rowChange) put(w *writer) error {
 	if c == nil {
 		return nil
 	}
-	if err := w.putRow(c.old == nil, bucketRuns, c.key, c.encoded); err != nil {
+	sum, err := c.putItself(w)
+	if err != nil {
 		return err
 	}
 	if err := c.indexWorkflow(w); err != nil {
@@ -276,8 +286,22 @@ func (c *rowChange) put(w *writer) error {
 			return err
 		}
 	}
-	w.open.note(c.key, c.row)
+	if err := c.indexOpen(w); err != nil {
+		return err
+	}
+	w.open.note(c.key, c.row, sum) // last: the old row may be the one that is written over
 	w.changed(c.row)
+	return nil
+}
+
+func (c *rowChange) putItself(w *writer) (sum uint64, err error) {
+	if c.old != nil {
+		return w.replaceSum(bucketRuns, c.key, c.sum, c.encoded)
+	}
+	return w.insert(w.Bucket(bucketRuns), w.at(bucketRuns), c.key, [][]byte{c.encoded})
+}
+
+func (c *rowChange) indexOpen(w *writer) error {
 	if c.old != nil && store.IsOpen(c.old) == store.IsOpen(c.row) {
 		return nil
 	}
@@ -296,14 +320,14 @@ func (c *rowChange) indexWorkflow(w *writer) error {
 		if err != nil {
 			return err
 		}
-		if err := w.remove(bucketByWorkflow, join(prefix, c.key)); err != nil {
+		if err := w.remove(bucketByWorkflow, w.key(prefix, c.key)); err != nil {
 			return err
 		}
 	}
 	if err := c.indexParent(w); err != nil {
 		return err
 	}
-	return w.putRow(c.old == nil, bucketByWorkflow, join(c.workflow, c.key), childMark(c.row))
+	return w.putRow(c.old == nil, bucketByWorkflow, w.key(c.workflow, c.key), childMark(c.row))
 }
 
 // indexParent notes a new run of a sub-workflow under its parent's.
@@ -341,29 +365,33 @@ func isChild(stored []byte) bool { return len(stored) > sealHeader }
 // indexStatus moves the rows that lead to runs by their status, and what counts
 // them.
 func (c *rowChange) indexStatus(w *writer) error {
-	status := statusPrefix(c.row.Status)
+	status := w.key([]byte(c.row.Status), []byte{0})
 	if old := c.old; old != nil {
 		if old.Status == c.row.Status && old.Workflow == c.row.Workflow {
 			return nil
 		}
-		workflow, err := workflowPrefix(old.Workflow)
-		if err != nil {
+		workflow := c.workflow
+		if old.Workflow != c.row.Workflow {
+			var err error
+			if workflow, err = workflowPrefix(old.Workflow); err != nil {
+				return err
+			}
+		}
+		before := w.key([]byte(old.Status), []byte{0})
+		if err := w.remove(bucketByStatus, w.key(before, c.key)); err != nil {
 			return err
 		}
-		before := statusPrefix(old.Status)
-		if err := w.remove(bucketByStatus, join(before, c.key)); err != nil {
+		if err := w.remove(bucketByWorkflowStatus, w.key(workflow, before, c.key)); err != nil {
 			return err
 		}
-		if err := w.remove(bucketByWorkflowStatus, join(join(workflow, before), c.key)); err != nil {
-			return err
-		}
-		w.count(workflow, c.key, old, -1)
+		w.count(c.key, old, -1)
 	}
-	w.count(c.workflow, c.key, c.row, 1)
-	if err := w.putRow(c.old == nil, bucketByWorkflowStatus, join(join(c.workflow, status), c.key), childMark(c.row)); err != nil {
+	w.count(c.key, c.row, 1)
+	// The run has one row in each, which was removed.
+	if err := w.putNew(bucketByWorkflowStatus, w.key(c.workflow, status, c.key), childMark(c.row)); err != nil {
 		return err
 	}
-	return w.putRow(c.old == nil, bucketByStatus, join(status, c.key))
+	return w.putNew(bucketByStatus, w.key(status, c.key))
 }
 
 func getRow(tx *bolt.Tx, key []byte) (*runs.Run, error) {

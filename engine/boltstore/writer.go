@@ -12,18 +12,34 @@ import (
 // since it keeps the census.
 type writer struct {
 	*bolt.Tx
-	census census
+	scratch *scratch // of the store; nil = it has its own
+	census  census
 	tells  bool               // changes of runs go to the outbox
 	clock  func() time.Time   // nil = the times of runs stand for it
 	told   bool               // something went to the outbox
 	rows   []runs.Run         // rows of runs that it wrote, for Options.OnRuns
 	shows  bool               // rows are wanted
-	counts map[countDelta]int // by how much counts of runs change
+	counts map[runCount]int   // by how much counts of runs change
 	ends   bucketEnds         // of the store; nil = pages are cut in the middle
 	open   openRows           // of the store
 	mark   *mark              // that the transaction stores; nil = none
 	files  []string           // of large values, that no row names any more when it is durable
+	epoch  *uint64            // of the store, once it was looked up
+	oldest uint64             // number of an entry of the outbox that no other one comes before; 0 = not looked up
 }
+
+// reuses returns what the writer's transaction uses again.
+func (w *writer) reuses() *scratch {
+	if w.scratch == nil {
+		w.scratch = &scratch{}
+	}
+	return w.scratch
+}
+
+func (w *writer) at(bucket []byte) *location { return w.reuses().place(bucket) }
+
+// key joins the parts of a key, for the length of the transaction.
+func (w *writer) key(parts ...[]byte) []byte { return w.reuses().memory.join(parts...) }
 
 // changed notes a run's new row.
 func (w *writer) changed(row *runs.Run) {
@@ -34,13 +50,13 @@ func (w *writer) changed(row *runs.Run) {
 
 // put stores payload, sealed, in a top-level bucket.
 func (w *writer) put(bucket, key []byte, parts ...[]byte) error {
-	at := newLocation(string(bucket), bucket)
-	return w.putIn(w.Bucket(bucket), &at, key, parts...)
+	return w.putIn(w.Bucket(bucket), w.at(bucket), key, parts...)
 }
 
 func (w *writer) putIn(b *bolt.Bucket, at *location, key []byte, parts ...[]byte) error {
 	if isCensus(at, key) {
-		return w.insert(b, at, key, parts...)
+		_, err := w.insert(b, at, key, parts)
+		return err
 	}
 	return w.replace(b, at, key, b.Get(key), parts...)
 }
@@ -50,13 +66,29 @@ func (w *writer) replace(b *bolt.Bucket, at *location, key, old []byte, parts ..
 	if old != nil {
 		w.census.add(at.top, ^uint64(0), -at.recordSum(key, old))
 	}
-	return w.insert(b, at, key, parts...)
+	_, err := w.insert(b, at, key, parts)
+	return err
+}
+
+// replaceSum is replace for a key of whose stored value the sum is known; 0 = it is looked
+// up. It returns that of the new one.
+func (w *writer) replaceSum(bucket, key []byte, old uint64, parts ...[]byte) (sum uint64, err error) {
+	b, at := w.Bucket(bucket), w.at(bucket)
+	if old == 0 {
+		if stored := b.Get(key); stored != nil {
+			old = at.recordSum(key, stored)
+		}
+	}
+	if old != 0 {
+		w.census.add(at.top, ^uint64(0), -old)
+	}
+	return w.insert(b, at, key, parts)
 }
 
 // putNew is put for a key of which the transaction knows that it is not there.
 func (w *writer) putNew(bucket, key []byte, parts ...[]byte) error {
-	at := newLocation(string(bucket), bucket)
-	return w.insert(w.Bucket(bucket), &at, key, parts...)
+	_, err := w.insert(w.Bucket(bucket), w.at(bucket), key, parts)
+	return err
 }
 
 // putRow is put for a row of an index: one of a new run is not there yet.
@@ -67,40 +99,40 @@ func (w *writer) putRow(isNew bool, bucket, key []byte, parts ...[]byte) error {
 	return w.put(bucket, key, parts...)
 }
 
-func (w *writer) insert(b *bolt.Bucket, at *location, key []byte, parts ...[]byte) error {
-	stored := seal(at.path, key, parts...)
+// insert stores a record whose key is not there, or was taken out of the census. sum is
+// its part of the census.
+func (w *writer) insert(b *bolt.Bucket, at *location, key []byte, parts [][]byte) (sum uint64, err error) {
+	stored := at.sealInto(w.reuses().memory.take(sealedSize(parts)), key, parts)
 	if !isCensus(at, key) {
-		w.census.add(at.top, 1, at.recordSum(key, stored))
+		sum = at.recordSum(key, stored)
+		w.census.add(at.top, 1, sum)
 	}
 	w.ends.put(b, at.top, key)
 	if err := b.Put(key, stored); err != nil {
-		return fmt.Errorf("put %s %s: %w", at.path, hexKey(key), err)
+		return 0, fmt.Errorf("put %s %s: %w", at.path, hexKey(key), err)
 	}
-	return nil
+	return sum, nil
 }
 
 // remove deletes a record of a top-level bucket; an absent one is no error.
 func (w *writer) remove(bucket, key []byte) error {
-	at := newLocation(string(bucket), bucket)
-	return w.removeFrom(w.Bucket(bucket), &at, key)
+	return w.removeFrom(w.Bucket(bucket), w.at(bucket), key)
 }
 
 func (w *writer) removeFrom(b *bolt.Bucket, at *location, key []byte) error {
-	old := b.Get(key)
-	if old == nil {
-		return nil
-	}
-	w.census.add(at.top, ^uint64(0), -at.recordSum(key, old))
-	if err := b.Delete(key); err != nil {
+	old, err := b.Take(key)
+	if err != nil {
 		return fmt.Errorf("delete %s %s: %w", at.path, hexKey(key), err)
+	}
+	if old != nil {
+		w.census.add(at.top, ^uint64(0), -at.recordSum(key, old))
 	}
 	return nil
 }
 
 // next returns the next number of a top-level bucket's sequence.
 func (w *writer) next(bucket []byte) (uint64, error) {
-	at := newLocation(string(bucket), bucket)
-	return w.nextOf(w.Bucket(bucket), &at)
+	return w.nextOf(w.Bucket(bucket), w.at(bucket))
 }
 
 func (w *writer) nextOf(b *bolt.Bucket, at *location) (uint64, error) {
@@ -124,7 +156,9 @@ func (w *writer) finish(state byte) error {
 			return err
 		}
 	}
-	return w.put(bucketMeta, keyCensus, w.census.encode(state, uint64(w.ID())))
+	reused := w.reuses()
+	reused.census = w.census.encode(reused.census[:0], state, uint64(w.ID()))
+	return w.put(bucketMeta, keyCensus, reused.census)
 }
 
 // recount counts what a transaction sees, for a file that has no census yet.
@@ -137,7 +171,7 @@ func recount(tx *bolt.Tx) (census, error) {
 	return c, err
 }
 
-func (c census) count(at *location, b *bolt.Bucket) error {
+func (c *census) count(at *location, b *bolt.Bucket) error {
 	c.add(at.top, 0, at.sequenceSum(b.Sequence()))
 	return b.ForEach(func(key, stored []byte) error {
 		switch {

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -14,10 +13,27 @@ import (
 // hostile name, is ErrRunNotFound.
 func ParseID(id string) (ulid.ULID, error) {
 	parsed, err := ulid.ParseStrict(id)
-	if err != nil || strings.ToLower(parsed.String()) != id {
+	if err != nil || !isWritten(parsed, id) {
 		return ulid.ULID{}, fmt.Errorf("%q is not a run id: %w", id, ErrRunNotFound)
 	}
 	return parsed, nil
+}
+
+// isWritten reports whether an id stands in a text as flowrun writes it: in lower case.
+func isWritten(parsed ulid.ULID, id string) bool {
+	var text [ulid.EncodedSize]byte
+	if err := parsed.MarshalTextTo(text[:]); err != nil || len(id) != len(text) {
+		return false
+	}
+	for i, letter := range text {
+		if 'A' <= letter && letter <= 'Z' {
+			letter += 'a' - 'A'
+		}
+		if id[i] != letter {
+			return false
+		}
+	}
+	return true
 }
 
 // AcceptedAt is the time in a run's id; that of 1970 for what is no run id.

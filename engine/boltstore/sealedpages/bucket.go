@@ -1,11 +1,16 @@
 package sealedpages
 
-import bbolt "go.etcd.io/bbolt"
+import (
+	"bytes"
+
+	bbolt "go.etcd.io/bbolt"
+)
 
 // Bucket is a bucket of one transaction.
 type Bucket struct {
-	raw *bbolt.Bucket
-	tx  *Tx
+	raw   *bbolt.Bucket
+	tx    *Tx
+	place *bbolt.Cursor // of Take
 }
 
 func (b *Bucket) root() uint64 { return uint64(b.raw.RootPage()) }
@@ -39,6 +44,22 @@ func (b *Bucket) Delete(key []byte) error {
 		b.tx.way.around(b.root(), key)
 	}
 	return b.raw.Delete(key)
+}
+
+// Take removes a key and returns what it held, for the length of the transaction; nil
+// where it is not there. It looks for the key once, and makes no cursor but the first.
+func (b *Bucket) Take(key []byte) (value []byte, err error) {
+	if b.tx.way.watches() {
+		b.tx.way.around(b.root(), key)
+	}
+	if b.place == nil {
+		b.place = b.raw.Cursor()
+	}
+	found, value := b.place.Seek(key)
+	if value == nil || !bytes.Equal(found, key) {
+		return nil, nil
+	}
+	return value, b.place.Delete()
 }
 
 // Bucket is the bucket inside with that name; nil where there is none.
