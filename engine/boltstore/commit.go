@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 
 	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
@@ -33,15 +34,10 @@ func (s *Store) commitLoop() {
 			s.stop(group, err)
 			continue
 		}
-		for _, o := range group {
-			answer(o, o.err)
+		for i, o := range group {
+			group[i] = nil
+			o.work.answer(o.err)
 		}
-	}
-}
-
-func answer(o *op, err error) {
-	if o.done != nil {
-		o.done(err)
 	}
 }
 
@@ -50,7 +46,7 @@ func (s *Store) commit(group []*op) error {
 	err := s.updateMarked(false, func(w *writer) error {
 		wrote := false
 		for _, o := range group {
-			changed, err := o.apply(w)
+			changed, err := o.work.apply(w)
 			if fatal, ok := errors.AsType[*txError](err); ok {
 				return fatal.err
 			}
@@ -150,20 +146,19 @@ func (s *Store) stop(group []*op, cause error) {
 			s.options.OnFail(failed)
 		}
 	})
-	for _, o := range append(group, waiting...) {
-		answer(o, failed)
+	for _, o := range slices.Concat(group, waiting) {
+		o.work.answer(failed)
 	}
 }
 
 // do queues an op and waits for its commit. Once queued it is not withdrawn: the
 // wait is as long as a commit.
-func (s *Store) do(size int, apply func(w *writer) (bool, error)) error {
-	answered := make(chan error, 1)
-	err := s.queue.put(&op{size: size, apply: apply, done: func(err error) { answered <- err }})
-	if err != nil {
+func (s *Store) do(size int, write func(w *writer) (bool, error)) error {
+	c := newCall(size, write)
+	if err := s.queue.put(&c.op); err != nil {
 		return err
 	}
-	return <-answered
+	return <-c.answered
 }
 
 // counters count what the committer did, and which records of journals were read.

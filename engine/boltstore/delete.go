@@ -71,9 +71,7 @@ func (p *deletePending) queue(s *Store, first bool) {
 	if p.answered = nil; !p.more {
 		return
 	}
-	answered := make(chan error, 1)
-	p.answered = answered
-	err := s.queue.put(&op{size: deleteSize, done: func(err error) { answered <- err }, apply: func(w *writer) (bool, error) {
+	c := newCall(deleteSize, func(w *writer) (bool, error) {
 		var row *runs.Run
 		if first {
 			var err error
@@ -90,9 +88,10 @@ func (p *deletePending) queue(s *Store, first bool) {
 			p.more, err = deletePart(w, p.run, row)
 			return err
 		})
-	}})
-	if err != nil {
-		answered <- err
+	})
+	p.answered = c.answered
+	if err := s.queue.put(&c.op); err != nil {
+		c.answered <- err
 	}
 }
 

@@ -77,11 +77,11 @@ func (s *Store) FailNextCommit(cause error) error {
 // function is called, so that what follows gathers.
 func (s *Store) BlockCommitter() (release func()) {
 	entered, leave := make(chan struct{}), make(chan struct{})
-	_ = s.queue.put(&op{apply: func(*writer) (bool, error) {
+	_ = s.queue.put(&newCall(0, func(*writer) (bool, error) {
 		close(entered)
 		<-leave
 		return false, nil
-	}})
+	}).op)
 	<-entered
 	return func() { close(leave) }
 }
@@ -201,13 +201,12 @@ func BlobsForTest(t *testing.T, s *Store) (count int) {
 
 // Flush waits until all that was handed over before is durable, or for ctx.
 func (s *Store) Flush(ctx context.Context) error {
-	answered := make(chan error, 1)
-	nothing := func(*writer) (bool, error) { return false, nil }
-	if err := s.queue.put(&op{apply: nothing, done: func(err error) { answered <- err }}); err != nil {
+	c := newCall(0, func(*writer) (bool, error) { return false, nil })
+	if err := s.queue.put(&c.op); err != nil {
 		return err
 	}
 	select {
-	case err := <-answered:
+	case err := <-c.answered:
 		return err
 	case <-ctx.Done():
 		return ctx.Err()

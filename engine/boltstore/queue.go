@@ -17,16 +17,41 @@ const (
 // op is one unit of writing: all of it is in one transaction.
 type op struct {
 	size int // about how many bytes it writes
+	work work
+	err  error // of apply
+}
 
+// work is what an op does.
+type work interface {
 	// apply does the writes. An error must come before the first write: it is
 	// the op's own answer and leaves the other ops of the transaction alone.
 	// A *txError ends the store.
-	apply func(w *writer) (wrote bool, err error)
+	apply(w *writer) (wrote bool, err error)
 
-	// done hears the op's own error, or that of the commit; nil = nobody waits.
-	done func(error)
+	// answer hears the op's own error, or that of the commit.
+	answer(err error)
+}
 
-	err error // of apply
+// call is work whose outcome somebody waits for, unless answered is nil.
+type call struct {
+	op
+	write    func(w *writer) (wrote bool, err error)
+	answered chan error
+}
+
+// newCall returns the work of a function. Its answer waits until it is received.
+func newCall(size int, write func(w *writer) (bool, error)) *call {
+	c := &call{write: write, answered: make(chan error, 1)}
+	c.size, c.work = size, c
+	return c
+}
+
+func (c *call) apply(w *writer) (bool, error) { return c.write(w) }
+
+func (c *call) answer(err error) {
+	if c.answered != nil {
+		c.answered <- err
+	}
 }
 
 // queue is the FIFO between the writers and the committer.
@@ -34,6 +59,7 @@ type queue struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	ops     []*op
+	taken   []*op // of the last commit: its memory is used again
 	bytes   int
 	last    int // ops of the last commit
 	closed  bool
@@ -62,8 +88,8 @@ func (q *queue) put(o *op) error {
 	return nil
 }
 
-// take waits for ops and returns those of the next commit, nil when the queue is
-// closed and empty.
+// take waits for ops and returns those of the next commit, none when the queue is
+// closed and empty. They are good until the next take.
 func (q *queue) take() []*op {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -80,11 +106,10 @@ func (q *queue) take() []*op {
 		bytes += size
 		count++
 	}
-	group := q.ops[:count:count]
-	q.ops = q.ops[count:]
-	if len(q.ops) == 0 {
-		q.ops = nil
-	}
+	group := append(q.taken[:0], q.ops[:count]...)
+	left := copy(q.ops, q.ops[count:])
+	clear(q.ops[left:])
+	q.ops, q.taken = q.ops[:left], group
 	q.bytes -= bytes
 	q.last = count
 	q.changed.Broadcast()

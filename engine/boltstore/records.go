@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
 	"github.com/flowrun/flowrun/engine/journal"
@@ -21,14 +22,18 @@ type storedRecord struct {
 	blobs   []largeBlob
 }
 
-func encodeRecords(records []*journal.Record) (encoded []storedRecord, size int, err error) {
-	encoded = make([]storedRecord, len(records))
-	for i, record := range records {
-		if encoded[i], err = encodeRecord(record); err != nil {
+// encodeRecords appends the stored form of records to into, which has room for one of
+// them, mostly all there are.
+func encodeRecords(into []storedRecord, records []*journal.Record) (encoded []storedRecord, size int, err error) {
+	encoded = slices.Grow(into, len(records))
+	for _, record := range records {
+		stored, err := encodeRecord(record)
+		if err != nil {
 			return nil, 0, err
 		}
-		size += len(encoded[i].encoded)
-		for _, blob := range encoded[i].blobs {
+		encoded = append(encoded, stored)
+		size += len(stored.encoded)
+		for _, blob := range stored.blobs {
 			size += len(blob.data)
 		}
 	}

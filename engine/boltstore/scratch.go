@@ -1,11 +1,11 @@
 package boltstore
 
 // The sizes of the pieces of an arena: the first one, the most that one has, and from
-// which size on a value has a piece of its own.
+// which size on a value has memory of its own. It is less than any piece.
 const (
-	arenaFirst   = 4 << 10
+	arenaFirst   = 8 << 10
 	arenaMost    = 128 << 10
-	arenaOwnFrom = 8 << 10
+	arenaOwnFrom = 4 << 10
 )
 
 // arena gives out memory that lives as long as a transaction: bbolt takes a value as it is

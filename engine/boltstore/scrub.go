@@ -50,7 +50,7 @@ func (s *Store) compareBehind() {
 // stopOver stops the store over damage that was read.
 func (s *Store) stopOver(err error) {
 	damage := &txError{err}
-	_ = s.queue.put(&op{apply: func(*writer) (bool, error) { return false, damage }}) // refused: it has stopped already
+	_ = s.queue.put(&newCall(0, func(*writer) (bool, error) { return false, damage }).op) // refused: it has stopped already
 }
 
 // scrubBucket reads the bucket that a path of names leads to.

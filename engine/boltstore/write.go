@@ -43,7 +43,7 @@ func (s *Store) CreateRun(ctx context.Context, run *runs.Run, planBytes []byte, 
 	if err != nil {
 		return "", fmt.Errorf("create run %s: %w", run.ID, err)
 	}
-	records, size, err := encodeRecords([]*journal.Record{first})
+	records, size, err := encodeRecords(nil, []*journal.Record{first})
 	if err != nil {
 		return "", fmt.Errorf("create run %s: %w", run.ID, err)
 	}
@@ -95,80 +95,94 @@ func (s *Store) CreateRun(ctx context.Context, run *runs.Run, planBytes []byte, 
 // committer's goroutine (on the caller's when the store refuses at once). Append itself
 // waits only while more than 64 MiB are queued.
 func (s *Store) Append(runID string, records []*journal.Record, run *runs.Run, logs []runs.Log, done func(error)) {
-	refuse := func(err error) {
-		if done != nil {
-			done(fmt.Errorf("append to run %s: %w", runID, err))
-		}
+	a := &appending{store: s, runID: runID, records: records, done: done}
+	err := a.encode(run, logs)
+	if err == nil {
+		err = s.queue.put(&a.op)
 	}
-	o, err := s.appendOp(runID, records, run, logs)
 	if err != nil {
-		refuse(err)
-		return
-	}
-	o.done = func(err error) {
-		if err != nil {
-			refuse(err)
-		} else if done != nil {
-			done(nil)
-		}
-	}
-	if err := s.queue.put(o); err != nil {
-		refuse(err)
+		a.answer(err)
 	}
 }
 
-// appendOp encodes on the writer's own goroutine: the committer shall do little
-// more than put bytes.
-func (s *Store) appendOp(runID string, records []*journal.Record, run *runs.Run, logs []runs.Log) (*op, error) {
-	key, err := runKey(runID)
+// appending is the work of Append.
+type appending struct {
+	op
+	store   *Store
+	runID   string
+	key     [runKeySize]byte
+	records []*journal.Record
+	one     [1]storedRecord // the memory of encoded, mostly
+	encoded []storedRecord
+	lines   []logLine
+	change  *rowChange
+	done    func(error) // nil = nobody waits
+}
+
+// encode works on the writer's own goroutine: the committer shall do little more than put
+// bytes.
+func (a *appending) encode(run *runs.Run, logs []runs.Log) error {
+	id, err := store.ParseID(a.runID)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	encoded, size, err := encodeRecords(records)
+	a.key = id
+	encoded, size, err := encodeRecords(a.one[:0], a.records)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	lines, logSize, err := encodeLogs(logs)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var change *rowChange
-	if run != nil {
-		row := *run
-		if row.ID != runID {
-			return nil, fmt.Errorf("row is that of run %s", row.ID)
-		}
-		if change, err = newRowChange(key, &row); err != nil {
-			return nil, err
-		}
+	a.encoded, a.lines, a.size, a.work = encoded, lines, size+logSize, a
+	if run == nil {
+		return nil
 	}
-	return &op{size: size + logSize, apply: func(w *writer) (bool, error) {
-		tx := w.Tx
-		known, next := w.open.get(key), uint64(0)
-		switch {
-		case known != nil:
-			next = known.next
-		case tx.Bucket(bucketRuns).Get(key) == nil:
-			return false, store.ErrRunNotFound
-		}
-		writes, err := keepsOf(tx, key, records)
-		if err != nil {
-			return false, err
-		}
-		if err := checkNext(tx, key, encoded, next); err != nil {
-			return false, err
-		}
-		if err := change.load(tx, known); err != nil {
-			return false, err
-		}
-		return true, inTx(
-			func() error { return putRecords(w, key, encoded) },
-			func() error { return s.putLogs(w, key, lines) },
-			func() error { return putKeeps(w, writes) },
-			func() error { return change.put(w) },
-			func() error { return follow(w, key, encoded) },
-		)
-	}}, nil
+	row := *run
+	if row.ID != a.runID {
+		return fmt.Errorf("row is that of run %s", row.ID)
+	}
+	a.change, err = newRowChange(a.key[:], &row)
+	return err
+}
+
+func (a *appending) apply(w *writer) (bool, error) {
+	key := a.key[:]
+	known, next := w.open.get(key), uint64(0)
+	switch {
+	case known != nil:
+		next = known.next
+	case w.Bucket(bucketRuns).Get(key) == nil:
+		return false, store.ErrRunNotFound
+	}
+	writes, err := keepsOf(w.Tx, key, a.records)
+	if err != nil {
+		return false, err
+	}
+	if err := checkNext(w.Tx, key, a.encoded, next); err != nil {
+		return false, err
+	}
+	if err := a.change.load(w.Tx, known); err != nil {
+		return false, err
+	}
+	return true, inTx(
+		func() error { return putRecords(w, key, a.encoded) },
+		func() error { return a.store.putLogs(w, key, a.lines) },
+		func() error { return putKeeps(w, writes) },
+		func() error { return a.change.put(w) },
+		func() error { return follow(w, key, a.encoded) },
+	)
+}
+
+func (a *appending) answer(err error) {
+	if a.done == nil {
+		return
+	}
+	if err != nil {
+		err = fmt.Errorf("append to run %s: %w", a.runID, err)
+	}
+	a.done(err)
 }
 
 // inTx runs the writes of an op; an error of one is an error of the whole

@@ -14,18 +14,18 @@ type writer struct {
 	*bolt.Tx
 	scratch *scratch // of the store; nil = it has its own
 	census  census
-	tells  bool               // changes of runs go to the outbox
-	clock  func() time.Time   // nil = the times of runs stand for it
-	told   bool               // something went to the outbox
-	rows   []runs.Run         // rows of runs that it wrote, for Options.OnRuns
-	shows  bool               // rows are wanted
-	counts map[runCount]int   // by how much counts of runs change
-	ends   bucketEnds         // of the store; nil = pages are cut in the middle
-	open   openRows           // of the store
-	mark   *mark              // that the transaction stores; nil = none
-	files  []string           // of large values, that no row names any more when it is durable
-	epoch  *uint64            // of the store, once it was looked up
-	oldest uint64             // number of an entry of the outbox that no other one comes before; 0 = not looked up
+	tells   bool             // changes of runs go to the outbox
+	clock   func() time.Time // nil = the times of runs stand for it
+	told    bool             // something went to the outbox
+	rows    []runs.Run       // rows of runs that it wrote, for Options.OnRuns
+	shows   bool             // rows are wanted
+	counts  map[runCount]int // by how much counts of runs change
+	ends    bucketEnds       // of the store; nil = pages are cut in the middle
+	open    openRows         // of the store
+	mark    *mark            // that the transaction stores; nil = none
+	files   []string         // of large values, that no row names any more when it is durable
+	epoch   *uint64          // of the store, once it was looked up
+	oldest  uint64           // number of an entry of the outbox that no other one comes before; 0 = not looked up
 }
 
 // reuses returns what the writer's transaction uses again.

@@ -1,9 +1,11 @@
 package journal
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 	"unicode/utf8"
 )
@@ -11,19 +13,30 @@ import (
 // Draft is a record in the making: an event that was encoded, and is to be applied as the
 // journal will give it back. The commands that follow from it make it a record.
 type Draft struct {
-	record Record // but for its commands; in the memory of the draft
-	b      []byte // the stored form, up to the event's end
-	event  int    // where the event begins in it
+	record Record  // but for its commands; in the memory of the draft
+	b      []byte  // the stored form, up to the event's end
+	event  int     // where the event begins in it
+	room   *[]byte // of rooms, that b began in; nil = b is the draft's own
 }
 
-// headRoom is about what a record takes beside a small event and its commands.
-const headRoom = 1 << 10
+// headRoom is about what a record takes beside a small event and its commands, and more
+// than most records take: those are encoded in room that is used again, and copied when
+// their length is known.
+const headRoom = 2 << 10
+
+var rooms = sync.Pool{New: func() any { b := make([]byte, 0, headRoom); return &b }}
 
 // NewDraft encodes an event, once. Its parts may be shared with others: they are not
 // changed.
 func NewDraft(seq uint64, ev Event) (*Draft, error) {
 	normal, isNormal := ev.normalized()
-	d := &Draft{record: Record{Seq: seq, Event: normal}, b: make([]byte, 0, headRoom+outputSize(&normal))}
+	d := &Draft{record: Record{Seq: seq, Event: normal}}
+	if size := outputSize(&normal); size > headRoom/2 {
+		d.b = make([]byte, 0, headRoom+size)
+	} else {
+		d.room = rooms.Get().(*[]byte)
+		d.b = *d.room
+	}
 	d.b = append(d.b, codecVersion)
 	d.b = append(d.b, `{"seq":`...)
 	d.b = strconv.AppendUint(d.b, seq, 10)
@@ -75,6 +88,13 @@ func (d *Draft) Record(commands []Command) (record *Record, size int, err error)
 		return nil, 0, fmt.Errorf("encode commands: %w", w.err)
 	}
 	record.encoded = append(w.b, '}')
+	if d.room != nil {
+		if &record.encoded[0] == &(*d.room)[:1][0] { // it found place in it
+			record.encoded = bytes.Clone(record.encoded)
+		}
+		rooms.Put(d.room)
+	}
+	d.room, d.b = nil, nil
 	return record, size, nil
 }
 

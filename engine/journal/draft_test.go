@@ -3,6 +3,7 @@ package journal_test
 import (
 	"encoding/json"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -124,6 +125,34 @@ func checkDraft(t *rapid.T, ev journal.Event, follow []journal.Command) {
 }
 
 // What happens at every step is encoded once, and not decoded: in few allocations.
+// TestARecordKeepsItsOwnForm: drafts are encoded in room that is used again, and a record
+// stays what it was.
+func TestARecordKeepsItsOwnForm(t *testing.T) {
+	at := time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
+	made := map[*journal.Record]string{}
+	for n := range 200 {
+		output := json.RawMessage(strconv.Quote(strings.Repeat("x", n*20)))
+		draft, err := journal.NewDraft(uint64(n+1), journal.Event{Kind: journal.Completed, At: at, Path: "a", Completed: &runs.Completed{Output: output}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		record, _, err := draft.Record([]journal.Command{{Kind: journal.CommandCancel, Path: "b"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoded, err := json.Marshal(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made[record] = string(encoded)
+	}
+	for record, want := range made {
+		if got, err := journal.Encode(record); err != nil || string(got[1:]) != want {
+			t.Fatalf("record %d became %s (%v)", record.Seq, got, err)
+		}
+	}
+}
+
 func TestAnEventOfAStepIsEncodedOnce(t *testing.T) {
 	at := time.Date(2026, 3, 1, 9, 0, 0, 7, time.UTC)
 	ev := journal.Event{Kind: journal.Completed, At: at, Path: "a", Completed: &runs.Completed{Output: json.RawMessage(`{"n":1}`)}}

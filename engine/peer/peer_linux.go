@@ -94,20 +94,49 @@ type Stat struct {
 	Started string // in clock ticks since the boot
 }
 
-// ReadStat reads what the kernel says of a process.
+// ReadStat reads what the kernel says of a process. It is asked for every process of a
+// machine again and again, so that it makes little beside its answer.
 func ReadStat(pid int) (Stat, error) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	var room [statSize]byte
+	data, err := readSmall("/proc/"+strconv.Itoa(pid)+"/stat", room[:])
 	if err != nil {
 		return Stat{}, fmt.Errorf("read state of process %d: %w", pid, err)
 	}
 	// The name in parentheses may hold anything; the fields follow the last ")".
-	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
-	if len(fields) < 20 {
-		return Stat{}, fmt.Errorf("read state of process %d: %d fields", pid, len(fields))
+	var fields [20][]byte
+	rest := bytes.TrimSpace(data[bytes.LastIndexByte(data, ')')+1:])
+	for i := range fields {
+		if len(rest) == 0 {
+			return Stat{}, fmt.Errorf("read state of process %d: %d fields", pid, i)
+		}
+		fields[i], rest, _ = bytes.Cut(rest, []byte{' '})
 	}
-	parent, err := strconv.Atoi(fields[1])
+	parent, err := strconv.Atoi(string(fields[1]))
 	if err != nil {
 		return Stat{}, fmt.Errorf("read state of process %d: %w", pid, err)
 	}
-	return Stat{State: fields[0], Group: fields[2], Parent: parent, Started: fields[19]}, nil
+	return Stat{State: string(fields[0]), Group: string(fields[2]), Parent: parent, Started: string(fields[19])}, nil
+}
+
+// statSize is more than the kernel says: 50 numbers and a name of 64 bytes at most.
+const statSize = 2 << 10
+
+// readSmall reads a file of /proc that is shorter than room, in one piece.
+func readSmall(path string, room []byte) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	for err == unix.EINTR {
+		fd, err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	}
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	n, err := unix.Read(fd, room)
+	for err == unix.EINTR {
+		n, err = unix.Read(fd, room)
+	}
+	if err != nil {
+		return nil, &os.PathError{Op: "read", Path: path, Err: err}
+	}
+	return room[:n], nil
 }
