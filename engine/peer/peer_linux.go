@@ -130,7 +130,7 @@ func readSmall(path string, room []byte) ([]byte, error) {
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	n, err := unix.Read(fd, room)
 	for err == unix.EINTR {
 		n, err = unix.Read(fd, room)
