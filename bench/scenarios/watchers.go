@@ -73,7 +73,7 @@ func (s *server) watchedRun(ctx context.Context, count, units int) (figures.Samp
 	}
 	open.Wait()
 	pid := s.command.Process.Pid
-	cpu, begun := probe.CPU(pid), time.Now()
+	cpu, readers, begun := probe.CPU(pid), probe.CPU(os.Getpid()), time.Now()
 	answer, err := s.request(ctx, http.MethodPost, "/runs/"+id+"/steps/ask/approve", "{}")
 	if err != nil {
 		return figures.Sample{}, err
@@ -88,7 +88,10 @@ func (s *server) watchedRun(ctx context.Context, count, units int) (figures.Samp
 		}
 	}
 	watching.Wait()
-	return figures.Sample{Units: units, Unit: "item", Wall: time.Since(begun), CPU: probe.CPU(pid) - cpu}, errors.Join(errs...)
+	return figures.Sample{
+		Units: units, Unit: "item", Wall: time.Since(begun), CPU: probe.CPU(pid) - cpu,
+		Values: map[string]float64{"readers CPU ms": float64(probe.CPU(os.Getpid())-readers) / float64(time.Millisecond)},
+	}, errors.Join(errs...)
 }
 
 // watch reads the stream of a run until its end. opened is called when it has begun, or

@@ -20,6 +20,15 @@ func Encode(r *Record) ([]byte, error) {
 	return append([]byte{codecVersion}, body...), nil
 }
 
+// JSON returns what json.Marshal writes of the record. Of one that was stored as it was drafted that
+// is there already: nobody may change it.
+func (r *Record) JSON() (json.RawMessage, error) {
+	if r.encoded != nil {
+		return r.encoded[1:], nil
+	}
+	return json.Marshal(r)
+}
+
 // Decode reads what Encode wrote; a version that is not known is refused.
 func Decode(data []byte) (*Record, error) {
 	if len(data) == 0 || data[0] != codecVersion {

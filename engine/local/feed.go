@@ -101,7 +101,7 @@ func (r *run) publish(applied *batch) {
 	if applied.record != nil {
 		seq = applied.record.Seq
 		if r.feed.wantsRecords() {
-			if record, err := json.Marshal(applied.record); err == nil {
+			if record, err := applied.record.JSON(); err == nil {
 				r.feed.send(Update{Kind: UpdateRecord, RunID: r.row.ID, Seq: seq, Record: record})
 			}
 		}

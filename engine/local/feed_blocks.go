@@ -17,8 +17,18 @@ const feedBytes = 64 << 20
 
 // feedPause is how long a watcher that got updates waits for company of the next ones: of
 // a run with many steps each message has many. Those that a run waits for or ends with go
-// at once.
-const feedPause = 25 * time.Millisecond
+// at once. Each block is a message to each watcher, so that many wait longer: up to
+// feedPauseMost, which a person still takes for now.
+const (
+	feedPause     = 25 * time.Millisecond
+	feedPauseMost = 100 * time.Millisecond
+	feedPauseOf   = 10 // watchers that feedPause is for
+)
+
+// pauseFor is how long so many watchers wait.
+func pauseFor(watchers int) time.Duration {
+	return min(max(feedPause, feedPause*time.Duration(watchers)/feedPauseOf), feedPauseMost)
+}
 
 // What a block has at most: it is written as a whole.
 const (
@@ -43,7 +53,7 @@ type feed struct {
 	open     *block                // takes what is sent; nil = there was no watcher yet
 	sent     total                 // since the run is driven
 	due      total                 // no watcher lags too far behind before so much was sent
-	rested   chan struct{}         // closed when feedPause has passed since a block was closed; nil = none was
+	resting  int                   // blocks that were closed less than a pause ago
 	closed   bool
 }
 
@@ -93,9 +103,8 @@ func (f *feed) send(update Update) {
 	}
 	switch {
 	case len(b.list) >= blockUpdates || b.size.bytes >= blockBytes:
-		f.closeBlock()
-		f.wake()
-	case len(b.list) == 1 || urgent:
+		f.handOn()
+	case len(b.list) == 1 && f.resting == 0 || urgent:
 		f.wake()
 	}
 }
@@ -107,9 +116,27 @@ func (f *feed) closeBlock() {
 	}
 	f.open.next = &block{}
 	f.open = f.open.next
-	rested := make(chan struct{})
-	f.rested = rested
-	time.AfterFunc(feedPause, func() { close(rested) })
+	if len(f.watchers) > 0 {
+		f.resting++
+		time.AfterFunc(pauseFor(len(f.watchers)), f.rested)
+	}
+}
+
+// handOn lets watchers have at once what was sent so far. It is called with the lock.
+func (f *feed) handOn() {
+	if len(f.open.list) > 0 {
+		f.closeBlock()
+		f.wake()
+	}
+}
+
+// rested wakes those who wait for what came meanwhile: once, however much it is.
+func (f *feed) rested() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.resting--; f.resting == 0 && len(f.open.list) > 0 {
+		f.wake()
+	}
 }
 
 // cutOff ends watchers that lag too far behind, and finds out when the next one may. It is
@@ -118,7 +145,7 @@ func (f *feed) cutOff() {
 	f.due = total{f.sent.updates + feedLimit, f.sent.bytes + feedBytes}
 	for w := range f.watchers {
 		if f.sent.updates-w.read.updates > feedLimit || f.sent.bytes-w.read.bytes > feedBytes {
-			f.closeBlock()
+			f.handOn()
 			w.end()
 			delete(f.watchers, w)
 			continue
@@ -134,7 +161,7 @@ func (f *feed) add(w *watcher) {
 	if f.open == nil {
 		f.open, f.watchers = new(block), map[*watcher]struct{}{}
 	}
-	f.closeBlock() // what was sent before is not for it
+	f.handOn() // what was sent before is not for it
 	w.feed, w.at, w.read = f, f.open, f.sent
 	if f.closed {
 		w.end()
@@ -209,50 +236,38 @@ func ends(list []Update) bool {
 func (w *watcher) take(ctx context.Context) (Updates, bool) {
 	for {
 		updates, open, wait := w.look()
-		if wait == nil {
+		if !wait {
 			return updates, open
 		}
 		select {
 		case <-w.ready:
-		case <-wait:
 		case <-ctx.Done():
 			return Updates{}, false
 		}
 	}
 }
 
-// look returns what there is, or what to wait for.
-func (w *watcher) look() (updates Updates, open bool, wait <-chan struct{}) {
+// look returns what there is; wait = nothing yet: the watcher is woken.
+func (w *watcher) look() (updates Updates, open, wait bool) {
 	f := w.feed
 	if f == nil {
-		return Updates{}, false, nil
+		return Updates{}, false, false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	b := w.at
 	switch {
 	case b == nil || b == w.until:
-		return Updates{}, false, nil
+		return Updates{}, false, false
 	case b.next != nil:
-	case len(b.list) == 0:
-		return Updates{}, true, w.ready
-	case !b.urgent && f.rested != nil && !isClosed(f.rested):
-		return Updates{}, true, f.rested
+	case len(b.list) == 0 || f.resting > 0 && !b.urgent:
+		return Updates{}, true, true
 	default:
 		f.closeBlock()
 	}
 	w.at = b.next
 	w.read.updates, w.read.bytes = w.read.updates+b.size.updates, w.read.bytes+b.size.bytes
-	return w.of(b), true, nil
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
+	return w.of(b), true, false
 }
 
 // of returns what a watcher wants of a block.

@@ -67,7 +67,7 @@ func TestIssue17_WhatIsMadeOfABlockIsMadeOnce(t *testing.T) {
 	read := func(i int) {
 		for {
 			u, _, wait := all[i].look()
-			if wait != nil {
+			if wait {
 				return
 			}
 			text, _ := u.Made(write).(string)

@@ -60,7 +60,7 @@ func TestIssue13_08ALateAnswerOfAnOlderAttemptIsDropped(t *testing.T) {
 		return done()
 	}
 	w := workflow("a read")
-	w.Steps[0].Within, w.Steps[0].OnErrorAll = 50*time.Millisecond, plan.ReactPause
+	w.Steps[0].Within, w.Steps[0].OnErrorAll = 300*time.Millisecond, plan.ReactPause
 	id := b.start(w)
 	<-sent
 	<-held.paused

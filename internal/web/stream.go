@@ -72,14 +72,40 @@ type passage struct {
 	piece packed.Piece
 }
 
-// passageOf writes updates, each with its id.
+// passageOf writes updates, each with its id. The text of each is a part of the passage, also
+// for those who follow several topics.
 func passageOf(list []engine.Update) any {
-	p := new(passage)
-	for _, u := range list {
-		id, text := encodeEvent(event{0, u.Seq, func() ([]byte, error) { return u.Text(runText) }, nil}, []uint64{u.Seq})
-		p.text = append(append(p.text, id...), text...)
+	p := &passage{text: make([]byte, 0, roomFor(list))}
+	for i := range list {
+		u := &list[i]
+		before := len(p.text)
+		if u.Seq > 0 {
+			p.text = append(strconv.AppendUint(append(p.text, "id: "...), u.Seq, 10), '\n')
+		}
+		begin := len(p.text)
+		text, err := u.Text(func(engine.Update) (text []byte, err error) {
+			p.text, err = appendRunEvent(p.text, u)
+			return slices.Clip(p.text[begin:]), err
+		})
+		switch {
+		case err != nil:
+			p.text = fmt.Appendf(p.text[:before], ": %q\n\n", err.Error())
+		case len(p.text) == begin: // somebody wrote it before
+			p.text = append(p.text, text...)
+		}
 	}
 	return p
+}
+
+// roomFor is about how long the text of updates is.
+func roomFor(list []engine.Update) int {
+	room := 0
+	for i := range list {
+		if room += 256 + len(list[i].Record); list[i].Step != nil {
+			room += len(list[i].Step.Outputs)
+		}
+	}
+	return room
 }
 
 // packed packs the passage once.
@@ -183,7 +209,16 @@ func (s *server) subscribe(ctx context.Context, topic string, from uint64, index
 
 // runText and runsText write an event without its id. They know nothing of who
 // reads it: whoever may follow a topic gets the same of it.
-func runText(u engine.Update) ([]byte, error) { return eventText(string(u.Kind), u) }
+func runText(u engine.Update) ([]byte, error) {
+	return appendRunEvent(make([]byte, 0, roomFor([]engine.Update{u})), &u)
+}
+
+// appendRunEvent appends an event of a run.
+func appendRunEvent(b []byte, u *engine.Update) ([]byte, error) {
+	b = append(append(append(b, "event: "...), u.Kind...), "\ndata: "...)
+	b, err := appendUpdate(b, u)
+	return append(b, "\n\n"...), err
+}
 
 func runsText(u engine.RunsUpdate) ([]byte, error) { return eventText(topicRuns, u) }
 
