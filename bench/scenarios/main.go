@@ -107,7 +107,7 @@ func all() []scenario {
 		{"S9", "fsyncs and bytes a step, seen from outside by a tracer", traced},
 		{"S10", "load, check and plan a workflow of 1,000 steps; validate one of 250 steps that need 200 others each", plans},
 		{"S12", "100,000 runs with retention on: commits before and after, the file beside its live data", retention},
-		{"watchers", "a run of 1,000 items with 50 watchers and with none", watchers},
+		{"watchers", "a run of 1,000 items with 50 watchers, packed and plain, and with none", watchers},
 		{"data", "filter, map, dedupe, loops over 10,000 and 50,000 rows of 300 bytes", realSize},
 	}
 }

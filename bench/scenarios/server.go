@@ -106,6 +106,11 @@ func (s *server) logIn(ctx context.Context, b *bench, dir string) error {
 
 // request asks the API. The caller closes the answer's body.
 func (s *server) request(ctx context.Context, method, path, body string) (*http.Response, error) {
+	return s.requestBy(ctx, http.DefaultClient, method, path, body)
+}
+
+// requestBy is request by a client of one's own.
+func (s *server) requestBy(ctx context.Context, client *http.Client, method, path, body string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, s.url+"/api/v1"+path, strings.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -114,7 +119,7 @@ func (s *server) request(ctx context.Context, method, path, body string) (*http.
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := client.Do(request)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,10 @@ import (
 const watched = 50
 
 // watchers measures a run of 1,000 items that nobody watches, in turns with one that many
-// do, over HTTP. The run waits for an approval until all of them are there.
+// do, over HTTP: readers that take what they get packed, as browsers and Go's client do, and
+// readers that don't ask for that, as curl and flowrun's own commands. All of them unpack,
+// look through each line, and share the processors with the engine: what they take is told
+// apart. The run waits for an approval until all of them are there.
 func watchers(ctx context.Context, b *bench) error {
 	dir, err := b.project(keepAll + "workflows: [workflows]\n")
 	if err != nil {
@@ -34,17 +37,18 @@ func watchers(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	measure := func(count int) func() (figures.Sample, error) {
-		return func() (figures.Sample, error) { return s.watchedRun(ctx, count, b.size(1000, 20)) }
+	measure := func(count int, plain bool) func() (figures.Sample, error) {
+		return func() (figures.Sample, error) { return s.watchedRun(ctx, count, b.size(1000, 20), plain) }
 	}
 	err = s.logIn(ctx, b, dir)
 	if err == nil {
-		_, err = measure(0)() // the plugin's process is there
+		_, err = measure(0, false)() // the plugin's process is there
 	}
 	if err == nil {
 		err = b.inTurns(
-			turn{scenario: "watchers", variant: "none", measure: measure(0)},
-			turn{scenario: "watchers", variant: "50", measure: measure(watched)},
+			turn{scenario: "watchers", variant: "none", measure: measure(0, false)},
+			turn{scenario: "watchers", variant: "50", measure: measure(watched, false)},
+			turn{scenario: "watchers", variant: "50, plain", measure: measure(watched, true)},
 		)
 	}
 	return errors.Join(err, s.stop())
@@ -52,7 +56,7 @@ func watchers(ctx context.Context, b *bench) error {
 
 // watchedRun starts the run, lets so many watch it, and measures from the approval until
 // the run's end was heard, by all of them and by one more that only wants the end.
-func (s *server) watchedRun(ctx context.Context, count, units int) (figures.Sample, error) {
+func (s *server) watchedRun(ctx context.Context, count, units int, plain bool) (figures.Sample, error) {
 	ctx, stop := context.WithTimeout(ctx, 2*time.Minute)
 	defer stop()
 	id, err := s.start(ctx, "items")
@@ -64,12 +68,13 @@ func (s *server) watchedRun(ctx context.Context, count, units int) (figures.Samp
 			return figures.Sample{}, err
 		}
 	}
-	var watching sync.WaitGroup
-	var open sync.WaitGroup
+	transport := &http.Transport{DisableCompression: plain, ReadBufferSize: 64 << 10}
+	defer transport.CloseIdleConnections()
+	var watching, open sync.WaitGroup
 	errs := make([]error, count)
 	open.Add(count)
 	for i := range count {
-		watching.Go(func() { errs[i] = s.watch(ctx, id, sync.OnceFunc(open.Done)) })
+		watching.Go(func() { errs[i] = s.watch(ctx, transport, id, sync.OnceFunc(open.Done)) })
 	}
 	open.Wait()
 	pid := s.command.Process.Pid
@@ -96,18 +101,18 @@ func (s *server) watchedRun(ctx context.Context, count, units int) (figures.Samp
 
 // watch reads the stream of a run until its end. opened is called when it has begun, or
 // has failed.
-func (s *server) watch(ctx context.Context, id string, opened func()) error {
+func (s *server) watch(ctx context.Context, transport *http.Transport, id string, opened func()) error {
 	defer opened()
-	answer, err := s.request(ctx, http.MethodGet, "/stream?topics=run:"+id, "")
+	answer, err := s.requestBy(ctx, &http.Client{Transport: transport}, http.MethodGet, "/stream?topics=run:"+id, "")
 	if err != nil {
 		return err
 	}
 	defer answer.Body.Close()
 	lines := bufio.NewScanner(answer.Body)
-	lines.Buffer(nil, 8<<20)
+	lines.Buffer(make([]byte, 64<<10), 8<<20)
 	for lines.Scan() {
 		opened()
-		if lines.Text() == "event: end" {
+		if string(lines.Bytes()) == "event: end" {
 			return nil
 		}
 	}

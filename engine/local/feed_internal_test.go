@@ -2,7 +2,10 @@ package local
 
 import (
 	"fmt"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/flowrun/flowrun/engine/runs"
 )
@@ -155,4 +158,72 @@ func TestAWatcherThatDoesNotReadIsCutOffBySize(t *testing.T) {
 			t.Errorf("%s: it goes on above %d bytes", name, most)
 		}
 	}
+}
+
+// TestIssue17_ManyWatchersGetFewMessages: with 50 who watch, an update waits for others four
+// times as long as with one, and no longer than that; the messages are bounded by the updates
+// and the time.
+func TestIssue17_ManyWatchersGetFewMessages(t *testing.T) {
+	for _, test := range []struct {
+		watchers, messages int // of each
+		latest             time.Duration
+	}{{1, 16, 25 * time.Millisecond}, {50, 8, 100 * time.Millisecond}} {
+		synctest.Test(t, func(t *testing.T) {
+			const updates, every = 4000, 75 * time.Microsecond // as a run of 1,000 items: 300 ms
+			f := newFeed()
+			var watching sync.WaitGroup
+			for range test.watchers {
+				w := follower(f)
+				watching.Go(func() {
+					messages, got := 0, uint64(0)
+					w.pump(t.Context(), func(u Updates) bool {
+						messages++
+						for _, update := range u.List {
+							if got++; update.Seq != got {
+								t.Fatalf("update %d came as the %dth", update.Seq, got)
+							}
+							if late := time.Since(update.Until); late > test.latest {
+								t.Fatalf("with %d watchers update %d came after %s", test.watchers, got, late)
+							}
+						}
+						return true
+					})
+					if got != updates || messages > test.messages {
+						t.Errorf("with %d watchers one got %d updates in %d messages, at most %d are due", test.watchers, got, messages, test.messages)
+					}
+				})
+			}
+			for n := range updates {
+				f.send(Update{Kind: UpdateStep, Seq: uint64(n + 1), Until: time.Now()}) // Until is when it was sent
+				time.Sleep(every)
+			}
+			f.close()
+			watching.Wait()
+		})
+	}
+}
+
+// TestIssue17_WhoIsThereGetsWhatCameBeforeANewcomer at once, and the newcomer none of it.
+func TestIssue17_WhoIsThereGetsWhatCameBeforeANewcomer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed()
+		first := follower(f)
+		f.send(Update{Kind: UpdateStep, Seq: 1})
+		first.take(t.Context())
+		f.send(Update{Kind: UpdateStep, Seq: 2}) // it waits for company
+		got := make(chan Updates, 1)
+		go func() {
+			u, _ := first.take(t.Context())
+			got <- u
+		}()
+		synctest.Wait()
+		begun := time.Now()
+		second := follower(f)
+		if u := <-got; len(u.List) != 1 || u.List[0].Seq != 2 || time.Since(begun) > 0 {
+			t.Errorf("it got %d updates after %s", len(u.List), time.Since(begun))
+		}
+		if _, _, wait := second.look(); !wait {
+			t.Error("the newcomer got what was before it")
+		}
+	})
 }

@@ -33,7 +33,8 @@ func newBoundedListener(inner net.Listener, most, each int, shared func(netip.Ad
 	return &boundedListener{Listener: inner, most: most, each: each, shared: shared, full: full, byAddress: map[netip.Addr]map[*boundedConn]bool{}}
 }
 
-// boundedConn is one that is kept. Its fields are guarded by the listener's mu.
+// boundedConn is one that is kept. Its fields are guarded by the listener's mu, but for
+// gathers.
 type boundedConn struct {
 	net.Conn
 	listener *boundedListener
@@ -41,6 +42,8 @@ type boundedConn struct {
 	since    uint64 // greater = became idle later
 	held     int    // requests with a credential that are served
 	gone     bool
+
+	gathers *gathering // of the goroutine that answers; nil = what is written is sent
 }
 
 // Accept returns the next connection that there is room for.

@@ -56,12 +56,11 @@ func registerStream(t *typed, s *server) {
 
 var streamResponse = also{"200", "The events. The schema is that of their data.", eventStream, []reflect.Type{reflect.TypeFor[engine.Update](), reflect.TypeFor[engine.RunsUpdate]()}}
 
-// event is one message of a stream, or of a stream of one run alone several.
+// event is one message of a stream.
 type event struct {
-	topic   int
-	seq     uint64                 // 0 = it has no place to go on from
-	text    func() ([]byte, error) // all of it but the id: shared by all who follow the same
-	passage *passage               // in place of all this
+	topic int
+	seq   uint64                 // 0 = it has no place to go on from
+	text  func() ([]byte, error) // all of it but the id: shared by all who follow the same
 }
 
 // passage is what a stream of one run alone tells at a time, with its ids: shared by all who
@@ -108,8 +107,11 @@ func roomFor(list []engine.Update) int {
 	return room
 }
 
-// packed packs the passage once.
-func (p *passage) packed() packed.Piece {
+// as returns the passage as a reader gets it: packed once for all.
+func (p *passage) as(packs bool) packed.Piece {
+	if !packs {
+		return packed.Plain(p.text)
+	}
 	p.once.Do(func() { p.piece = packed.NewPiece(p.text) })
 	return p.piece
 }
@@ -144,28 +146,32 @@ func (s *server) stream(ctx context.Context, in *streamInput) (*streamed, error)
 		r, w := humago.Unwrap(x)
 		w.Header().Set("Content-Type", eventStream)
 		// What is packed here is packed once for all. Other streams are packed behind this handler.
-		packs := feed.together && packed.Accepted(r)
+		packs := feed.run != nil && packed.Accepted(r)
 		if packs {
 			w.Header().Set("Content-Encoding", "gzip")
 		}
 		w.WriteHeader(http.StatusOK)
-		s.copyEvents(ctx, w, packed.NewStream(w, packs), feed, from)
+		s.copyEvents(ctx, w, r, packed.NewStream(w, packs), feed, from)
 	}}, nil
 }
 
 // feed joins the feeds of the topics of a stream.
 type feed struct {
-	events   chan event // closed when every feed has ended
-	together bool       // it is that of one run: its events come in passages
+	events chan event            // closed when every feed has ended
+	run    <-chan engine.Updates // in place of events: of one run alone, written as passages
 	sync.WaitGroup
 }
 
 // follow subscribes to all topics. When it returns without a problem, what
 // happens from now on will be read. Its goroutines end with ctx.
 func (s *server) follow(ctx context.Context, topics []string, from []uint64) (*feed, error) {
-	joined := &feed{events: make(chan event), together: len(topics) == 1 && topics[0] != topicRuns}
+	if len(topics) == 1 && topics[0] != topicRuns {
+		run, err := s.followRun(ctx, topics[0], from[0])
+		return &feed{run: run}, err
+	}
+	joined := &feed{events: make(chan event)}
 	for i, topic := range topics {
-		pump, err := s.subscribe(ctx, topic, from[i], i, joined.together)
+		pump, err := s.subscribe(ctx, topic, from[i], i)
 		if err != nil {
 			return joined, err // the caller ends ctx, and with it those that run
 		}
@@ -179,32 +185,35 @@ func (s *server) follow(ctx context.Context, topics []string, from []uint64) (*f
 }
 
 // subscribe opens the feed of one topic and returns what hands its events on.
-func (s *server) subscribe(ctx context.Context, topic string, from uint64, index int, together bool) (func(chan<- event), error) {
+func (s *server) subscribe(ctx context.Context, topic string, from uint64, index int) (func(chan<- event), error) {
 	if topic == topicRuns {
 		updates, err := s.Runs.WatchRuns(ctx, from)
 		if err != nil {
 			return nil, err
 		}
 		return pump(ctx, updates, func(u engine.RunsUpdate, hand func(event)) {
-			hand(event{index, u.Seq, func() ([]byte, error) { return u.Text(runsText) }, nil})
+			hand(event{index, u.Seq, func() ([]byte, error) { return u.Text(runsText) }})
 		}), nil
 	}
+	updates, err := s.followRun(ctx, topic, from)
+	if err != nil {
+		return nil, err
+	}
+	return pump(ctx, updates, func(all engine.Updates, hand func(event)) {
+		for _, u := range all.List {
+			hand(event{index, u.Seq, func() ([]byte, error) { return u.Text(runText) }})
+		}
+	}), nil
+}
+
+// followRun follows a run by its topic.
+func (s *server) followRun(ctx context.Context, topic string, from uint64) (<-chan engine.Updates, error) {
 	id := strings.TrimPrefix(topic, "run:")
 	updates, err := s.Runs.WatchTogether(ctx, id, from)
 	if err != nil {
 		return nil, ofRun(id, err)
 	}
-	return pump(ctx, updates, func(all engine.Updates, hand func(event)) {
-		if together {
-			if made, ok := all.Made(passageOf).(*passage); ok {
-				hand(event{passage: made})
-			}
-			return
-		}
-		for _, u := range all.List {
-			hand(event{index, u.Seq, func() ([]byte, error) { return u.Text(runText) }, nil})
-		}
-	}), nil
+	return updates, nil
 }
 
 // runText and runsText write an event without its id. They know nothing of who
@@ -245,7 +254,7 @@ func pump[T any](ctx context.Context, updates <-chan T, convert func(T, func(eve
 	}
 }
 
-func (s *server) copyEvents(ctx context.Context, w http.ResponseWriter, out *packed.Stream, feed *feed, places []uint64) {
+func (s *server) copyEvents(ctx context.Context, w http.ResponseWriter, r *http.Request, out *packed.Stream, feed *feed, places []uint64) {
 	defer func() { _ = out.Close() }() // the reader may be gone: then nobody is left to tell
 	flusher := http.NewResponseController(w)
 	_, remote := guard.CallerOf(ctx)
@@ -266,7 +275,14 @@ func (s *server) copyEvents(ctx context.Context, w http.ResponseWriter, out *pac
 			if e.seq > 0 {
 				places[e.topic] = e.seq
 			}
-			piece = pieceOf(e, places, out.Packs())
+			id, text := encodeEvent(e, places)
+			piece = packed.Plain(slices.Concat(id, text)) // what is behind it packs it
+		case updates, open := <-feed.run:
+			if !open {
+				return
+			}
+			made, _ := updates.Made(passageOf).(*passage)
+			piece = made.as(out.Packs())
 		case <-heartbeat:
 			if piece = packed.Plain([]byte(": alive\n\n")); out.Packs() {
 				piece = packed.NewPiece([]byte(": alive\n\n"))
@@ -279,25 +295,16 @@ func (s *server) copyEvents(ctx context.Context, w http.ResponseWriter, out *pac
 		if s.Now != nil && remote {
 			_ = flusher.SetWriteDeadline(s.Now().Add(patience))
 		}
-		if err := out.Write(piece); err != nil {
-			return
-		}
-		if err := flusher.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		err := atOnce(ctx, r, piece.Bytes(out.Packs()), func() error {
+			if err := out.Write(piece); err != nil {
+				return err
+			}
+			return flusher.Flush()
+		})
+		if err != nil && !errors.Is(err, http.ErrNotSupported) {
 			return
 		}
 	}
-}
-
-// pieceOf is what a stream says of an event.
-func pieceOf(e event, places []uint64, packs bool) packed.Piece {
-	switch {
-	case e.passage != nil && packs:
-		return e.passage.packed()
-	case e.passage != nil:
-		return packed.Plain(e.passage.text)
-	}
-	id, text := encodeEvent(e, places)
-	return packed.Plain(slices.Concat(id, text)) // what is behind it packs it
 }
 
 // encodeEvent returns the id of an event, which is of one stream, and the rest of

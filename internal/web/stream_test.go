@@ -126,10 +126,12 @@ func TestAReaderThatTakesNothingIsCutOff(t *testing.T) {
 	for _, route := range API(options) {
 		mux.Handle(route.Pattern, route.Handler)
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer close(ended)
 		mux.ServeHTTP(w, r.WithContext(guard.WithCaller(r.Context(), ci())))
 	}))
+	server.Listener, server.Config.ConnContext = newBoundedListener(server.Listener, 1, 1, sharedBy(nil), nil), withConn
+	server.Start()
 	defer server.Close()
 	response, err := http.Get(server.URL + Prefix + "/stream?topics=run:" + knownRun)
 	if err != nil {

@@ -72,11 +72,14 @@ func packersOf(level int) *sync.Pool {
 }
 
 // Size is how many bytes a reader gets.
-func (p Piece) Size(packed bool) int {
+func (p Piece) Size(packed bool) int { return len(p.Bytes(packed)) }
+
+// Bytes is what a reader gets. Nobody may change it.
+func (p Piece) Bytes(packed bool) []byte {
 	if packed {
-		return len(p.packed)
+		return p.packed
 	}
-	return len(p.plain)
+	return p.plain
 }
 
 // stored is a text in blocks that are not packed.
