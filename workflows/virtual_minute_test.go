@@ -105,7 +105,7 @@ func startVirtual(t *testing.T, driver *local.Driver, workflow *plan.Workflow) s
 		t.Fatal(err)
 	}
 	now := time.Now().UTC()
-	_, err = driver.Start(t.Context(), local.StartRequest{
+	_, _, err = driver.Start(t.Context(), local.StartRequest{
 		Row:      runs.Run{ID: id, Workflow: workflow.Name, Attempt: 1, StartedAt: now, ScheduledAt: now, PlanHash: hash},
 		Workflow: workflow, PlanBytes: encoded,
 		Start: journal.Start{RunID: id, Inputs: given, Interpreter: interp.Version, PlanHash: hash, ScheduledAt: now},

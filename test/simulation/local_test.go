@@ -211,7 +211,7 @@ func (e *embedded) start() {
 	if f.state {
 		start.State, start.StateVersions = stored(), map[string]uint64{"total": 4}
 	}
-	_, err = e.driver.Start(e.t.Context(), local.StartRequest{
+	_, _, err = e.driver.Start(e.t.Context(), local.StartRequest{
 		Row: runs.Run{
 			ID: runID, Workflow: "simulated", Attempt: 1, Trigger: "manual", ScheduledAt: begin(), StartedAt: begin(), PlanHash: hash,
 		},

@@ -135,7 +135,7 @@ func (b *timers) run(rows int) {
 	}
 	for i := range rows {
 		id := fmt.Sprintf("01jzt1mer00000000000000%03d", i)
-		_, err := b.driver.Start(b.t.Context(), local.StartRequest{
+		_, _, err := b.driver.Start(b.t.Context(), local.StartRequest{
 			Row:      runs.Run{ID: id, Workflow: "timers", Attempt: 1, Trigger: "manual", ScheduledAt: begin(), StartedAt: begin(), PlanHash: b.hash},
 			Workflow: b.program, PlanBytes: encoded,
 			Start: journal.Start{
