@@ -132,13 +132,17 @@ func (d *lyingDriver) start(ctx context.Context, r request) (string, error) {
 	now := time.Now().UTC().Round(0)
 	id := strings.ToLower(ulid.Make().String())
 	hash := hashOf(encoded)
-	return d.Start(ctx, local.StartRequest{
+	row, existing, err := d.Start(ctx, local.StartRequest{
 		Workflow: workflow, PlanBytes: encoded, RequestID: r.ID,
 		Row: runs.Run{ID: id, Workflow: workflow.Name, Status: runs.RunRunning, Attempt: 1, Trigger: "manual", ScheduledAt: now, StartedAt: now, PlanHash: hash},
 		Start: journal.Start{
 			RunID: id, Inputs: inputs, Trigger: "manual", ScheduledAt: now, Interpreter: interp.Version, PlanHash: hash,
 		},
 	})
+	if err == nil && row != nil {
+		existing = row.ID
+	}
+	return existing, err
 }
 
 // planPath is where the test has put the plan of a flow.
