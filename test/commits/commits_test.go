@@ -27,8 +27,8 @@ func scenarios() []scenario {
 	three := steps(3, "write", false)
 	return []scenario{
 		{name: "S2", steps: 1000, work: one(steps(1000, "write", false)), fsyncs: 2.05, pages: 4.45},
-		{name: "S2r", steps: 1000, work: one(steps(1000, "read", false)), fsyncs: 0.1, pages: 0.36},
-		{name: "S3", steps: 1000, work: one(steps(1000, "write", true)), fsyncs: 0.1, pages: 0.36},
+		{name: "S2r", steps: 1000, work: one(steps(1000, "read", false)), fsyncs: 0.1, pages: 0.33},
+		{name: "S3", steps: 1000, work: one(steps(1000, "write", true)), fsyncs: 0.1, pages: 0.33},
 		{name: "S4", steps: 3000, work: func(c *counted) { c.atOnce(three, 1000, 64) }, fsyncs: 0.1, pages: 1.65},
 	}
 }
