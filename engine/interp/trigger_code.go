@@ -25,7 +25,7 @@ func CompileTriggers(w *plan.Workflow, cache *eval.Cache) (*TriggerCode, error) 
 		return nil, fmt.Errorf("read the schema of the inputs of %s: %w", w.Name, err)
 	}
 	c := &compiler{cache: cache, program: &Program{
-		workflow: w, exprs: map[string]*eval.Program{}, secrets: map[string]any{}, reads: map[string]bool{}, inputs: inputs,
+		workflow: w, exprs: map[string]*eval.Program{}, secrets: map[string]any{}, roots: map[string]bool{}, reads: map[string]bool{}, inputs: inputs,
 	}}
 	for i := range w.Triggers {
 		t := &w.Triggers[i]
@@ -55,7 +55,7 @@ func CompileTriggers(w *plan.Workflow, cache *eval.Cache) (*TriggerCode, error) 
 // name.
 func CompileValues(file string, cache *eval.Cache, values ...plan.Value) (*TriggerCode, error) {
 	c := &compiler{cache: cache, program: &Program{
-		workflow: &plan.Workflow{File: file}, exprs: map[string]*eval.Program{}, secrets: map[string]any{}, reads: map[string]bool{}, inputs: schema.ObjectOf(),
+		workflow: &plan.Workflow{File: file}, exprs: map[string]*eval.Program{}, secrets: map[string]any{}, roots: map[string]bool{}, reads: map[string]bool{}, inputs: schema.ObjectOf(),
 	}}
 	for _, v := range values {
 		if err := c.value(v); err != nil {
