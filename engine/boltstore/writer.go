@@ -158,7 +158,10 @@ func (w *writer) finish(state byte) error {
 	}
 	reused := w.reuses()
 	reused.census = w.census.encode(reused.census[:0], state, uint64(w.ID()))
-	return w.put(bucketMeta, keyCensus, reused.census)
+	if err := w.put(bucketMeta, keyCensus, reused.census); err != nil {
+		return err
+	}
+	return w.JoinRoot()
 }
 
 // recount counts what a transaction sees, for a file that has no census yet.

@@ -15,6 +15,7 @@ import (
 type scenario struct {
 	name   string
 	steps  int
+	before int // runs of three steps that the store has
 	work   func(c *counted)
 	fsyncs float64
 	pages  float64
@@ -27,9 +28,10 @@ func scenarios() []scenario {
 	three := steps(3, "write", false)
 	return []scenario{
 		{name: "S2", steps: 1000, work: one(steps(1000, "write", false)), fsyncs: 2.05, pages: 4.45},
+		{name: "S2 beside other runs", before: 100, steps: 1000, work: one(steps(1000, "write", false)), fsyncs: 2.05, pages: 5.05},
 		{name: "S2r", steps: 1000, work: one(steps(1000, "read", false)), fsyncs: 0.1, pages: 0.33},
 		{name: "S3", steps: 1000, work: one(steps(1000, "write", true)), fsyncs: 0.1, pages: 0.33},
-		{name: "S4", steps: 3000, work: func(c *counted) { c.atOnce(three, 1000, 64) }, fsyncs: 0.1, pages: 1.65},
+		{name: "S4", steps: 3000, work: func(c *counted) { c.atOnce(three, 1000, 64) }, fsyncs: 0.1, pages: 1.55},
 	}
 }
 
@@ -67,6 +69,7 @@ func (sc *scenario) count(t *testing.T) cost {
 	t.Helper()
 	c := open(t)
 	c.run(steps(1, "write", false))
+	c.atOnce(steps(3, "write", false), sc.before, 16)
 	if _, err := c.watch.take(); err != nil {
 		t.Fatal(err)
 	}

@@ -193,7 +193,7 @@ func TestWhatIsReplacedWasNoted(t *testing.T) {
 						if source.IntN(8) == 0 {
 							return errWrong // rolled back
 						}
-						return nil
+						return tx.JoinRoot()
 					})
 					if err != nil && !errors.Is(err, errWrong) {
 						t.Fatal(err)

@@ -42,7 +42,9 @@ func (w *way) begin(raw *bbolt.Tx, g *Guard, writes bool) {
 	info := raw.DB().Info()
 	w.size = uint64(info.PageSize)
 	w.pages = uint64(raw.Size()) / w.size
-	w.root = uint64(raw.Cursor().Bucket().RootPage())
+	buckets := raw.Cursor().Bucket()
+	w.root = uint64(buckets.RootPage())
+	buckets.FillPercent = rootFill
 	// The map is no memory of Go: its address is a number, and stays what it is until
 	// the transaction ends.
 	start := *(*unsafe.Pointer)(unsafe.Pointer(&info.Data))        //nolint:gosec // see above
