@@ -64,7 +64,7 @@ func TestIssue17_TheStoreIsHandedWhatWasEncoded(t *testing.T) {
 // appliedOnce is how many bytes a driver takes for each byte of a step's output: the
 // record, the values that expressions read, and the page of the store. One encoding more
 // takes one more at least.
-const appliedOnce = 3.5
+const appliedOnce = 2.5
 
 // An event is encoded once from the answer to the disk: what a longer output takes is
 // counted, since all that is encoded is made somewhere (ADR 78). It is no parallel test.
