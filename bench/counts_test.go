@@ -37,10 +37,10 @@ func TestAllocationsOfAStep(t *testing.T) {
 		body  func()
 		most  counted
 	}{
-		{"S2, a step with an effect", 300, func() { run(t, e, sequence(300, "write")) }, counted{250, 36_000}},
-		{"S2r, a reading step", 300, func() { run(t, e, sequence(300, "read")) }, counted{150, 16_000}},
-		{"S3, a step of many at once", 300, func() { run(t, e, fan(300, "read")) }, counted{150, 17_500}},
-		{"S4, a run of three steps", 128, func() { atOnce(t, e, sequence(3, "write"), 128, 64) }, counted{760, 86_000}},
+		{"S2, a step with an effect", 300, func() { run(t, e, sequence(300, "write")) }, counted{225, 34_000}},
+		{"S2r, a reading step", 300, func() { run(t, e, sequence(300, "read")) }, counted{135, 14_000}},
+		{"S3, a step of many at once", 300, func() { run(t, e, fan(300, "read")) }, counted{130, 15_500}},
+		{"S4, a run of three steps", 128, func() { atOnce(t, e, sequence(3, "write"), 128, 64) }, counted{600, 72_000}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := count(2, c.units, c.body)
