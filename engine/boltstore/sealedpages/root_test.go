@@ -25,15 +25,20 @@ func rootPages(t *testing.T, s *session) (pages int) {
 
 // Small buckets grow side by side, out of the page that names them: the tree that holds
 // them is cut on the way, and is one page again when they have pages of their own. The
-// control does the same without JoinRoot.
+// control does the same without JoinRoot; so does a program of before, which cuts in the
+// middle: what it left is one page with the first commits after it.
 func TestTheRootIsOnePageAgain(t *testing.T) {
 	t.Parallel()
-	for _, joins := range []bool{true, false} {
+	for _, way := range []string{"joins", "never joins", "joins what another has cut"} {
+		joins := way == "joins"
 		s := begin(t, filepath.Join(t.TempDir(), "file.db"), nil, nil)
 		s.guard.Complete()
 		update := func(write func(tx *Tx) error) {
 			t.Helper()
 			if err := s.db.Update(func(tx *Tx) error {
+				if !joins {
+					tx.raw.Cursor().Bucket().FillPercent = 0.5
+				}
 				if err := write(tx); err != nil || !joins {
 					return err
 				}
@@ -42,7 +47,7 @@ func TestTheRootIsOnePageAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		const buckets, grow, rows = 24, 6, 30
+		const buckets, grow, rows = 40, 6, 30
 		update(func(tx *Tx) error {
 			for n := range buckets {
 				if _, err := tx.CreateBucket(fmt.Appendf(nil, "bucket %02d", n)); err != nil {
@@ -63,9 +68,12 @@ func TestTheRootIsOnePageAgain(t *testing.T) {
 			})
 			most = max(most, rootPages(t, s))
 		}
-		update(func(*Tx) error { return nil })
+		joins = way != "never joins"
+		for range most {
+			update(func(*Tx) error { return nil })
+		}
 		if pages := rootPages(t, s); most == 1 || joins && pages != 1 || !joins && pages == 1 {
-			t.Errorf("joins %t: the root has %d pages, and had %d", joins, pages, most)
+			t.Errorf("%s: the root has %d pages, and had %d", way, pages, most)
 		}
 		s.holds(t, buckets, grow, rows)
 		_ = s.db.Close()
@@ -88,61 +96,5 @@ func (s *session) holds(t *testing.T, buckets, grow, rows int) {
 		})
 	}); err != nil || found != buckets {
 		t.Errorf("%d buckets: %v", found, err)
-	}
-}
-
-// A bucket that the same transaction has put something into, or that counts, is left as
-// it is.
-func TestABucketThatIsNotEmptyIsNotMadeAnew(t *testing.T) {
-	t.Parallel()
-	s := begin(t, filepath.Join(t.TempDir(), "file.db"), nil, nil)
-	defer s.db.Close()
-	s.guard.Complete()
-	big := func(n int) []byte { return fmt.Appendf(nil, "a%d", n) }
-	fill := func(size int) func(tx *Tx) error {
-		return func(tx *Tx) error {
-			for n := range 6 {
-				b, err := tx.CreateBucketIfNotExists(big(n))
-				if err == nil {
-					err = b.Put([]byte("key"), make([]byte, size))
-				}
-				if err != nil {
-					return err
-				}
-			}
-			_, err := tx.CreateBucketIfNotExists([]byte("z"))
-			return err
-		}
-	}
-	for _, size := range []int{900, 2000} {
-		if err := s.db.Update(fill(size)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if rootPages(t, s) == 1 {
-		t.Fatal("the root was not cut")
-	}
-	for step, put := range []func(b *Bucket) error{
-		func(b *Bucket) error { return b.Put([]byte("row"), []byte("value")) },
-		func(b *Bucket) error { return b.Delete([]byte("row")) },
-		func(b *Bucket) error { _, err := b.NextSequence(); return err },
-	} {
-		if err := s.db.Update(func(tx *Tx) error {
-			if err := put(tx.Bucket([]byte("z"))); err != nil {
-				return err
-			}
-			return tx.JoinRoot()
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.db.View(func(tx *Tx) error {
-			b := tx.Bucket([]byte("z"))
-			if step == 0 && b.Get([]byte("row")) == nil || step == 2 && b.Sequence() != 1 {
-				t.Errorf("step %d: what the transaction has put is gone", step)
-			}
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
