@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/flowrun/flowrun/engine/diag"
@@ -20,12 +20,21 @@ import (
 
 const nameRule = "lower-case letters, digits, _ and -, at most 63, a letter first"
 
-var (
-	pluginName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`) })
-	actionName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`) })
+// The letters of names, and how many a name has at most.
+const (
+	nameLetters = "abcdefghijklmnopqrstuvwxyz0123456789_"
+	maxLetters  = 63
 )
 
-func validName(plugin string) bool { return pluginName().MatchString(plugin) && plugin != "core" }
+func validName(plugin string) bool { return isName(plugin, nameLetters+"-") && plugin != "core" }
+
+func validAction(action string) bool { return isName(action, nameLetters) }
+
+// isName reports whether a text is a name of letters, a small letter first. Names are matched without an
+// expression: to compile one takes longer than a command's few names.
+func isName(text, letters string) bool {
+	return text != "" && len(text) <= maxLetters && 'a' <= text[0] && text[0] <= 'z' && strings.Trim(text, letters) == ""
+}
 
 // contract is a description that was checked, with its actions by name.
 type contract struct {
@@ -273,7 +282,7 @@ func (u *unit) checked(d *Description) (*contract, error) {
 
 func checkLimiter(l plan.Limiter, set map[string]bool) error {
 	switch {
-	case !actionName().MatchString(l.Name):
+	case !validAction(l.Name):
 		return fmt.Errorf("limiter %q: %s", clipped(l.Name), wrongName(l.Name))
 	case set[l.Name]:
 		return fmt.Errorf("limiter %s stands there twice", l.Name)
@@ -286,7 +295,7 @@ func checkLimiter(l plan.Limiter, set map[string]bool) error {
 }
 
 func checkAction(a *plan.Action, recipe []byte, limiters map[string]bool) (*actionContract, error) {
-	if !actionName().MatchString(a.Name) {
+	if !validAction(a.Name) {
 		return nil, errors.New(wrongName(a.Name))
 	}
 	if a.Effect == "" {

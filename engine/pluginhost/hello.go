@@ -2,11 +2,13 @@ package pluginhost
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -28,6 +30,12 @@ type hello struct {
 
 // parseHello finds a handshake at the end of a line.
 func parseHello(line []byte) (hello, bool) {
+	if h, ok := wholeHello(line); ok {
+		return h, true
+	}
+	if bytes.Count(line, []byte("|")) < 4 {
+		return hello{}, false
+	}
 	match := helloPattern().FindSubmatchIndex(line)
 	if match == nil {
 		return hello{}, false
@@ -38,6 +46,23 @@ func parseHello(line []byte) (hello, bool) {
 		return hello{}, false
 	}
 	return hello{line: part(0), version: version}, true
+}
+
+// wholeHello reads a line that is a handshake from its first letter on, as most are: without
+// the expression, which takes longer to compile than a plugin to greet.
+func wholeHello(line []byte) (hello, bool) {
+	parts := strings.Split(strings.TrimRight(string(line), "\t\n\f\r "), "|")
+	if len(parts) < 5 || len(parts[0]) != 1 || parts[0][0] < '0' || parts[0][0] > '9' || parts[1] == "" || len(parts[1]) > 6 || strings.Trim(parts[1], "0123456789") != "" ||
+		parts[2] != "unix" && parts[2] != "tcp" || parts[4] != "grpc" && parts[4] != "netrpc" {
+		return hello{}, false
+	}
+	for _, part := range parts[5:] {
+		if strings.ContainsAny(part, "\t\n\f\r ") {
+			return hello{}, false
+		}
+	}
+	version, err := strconv.Atoi(parts[1])
+	return hello{line: string(line), version: version}, err == nil
 }
 
 // readHello reads lines until one is a handshake and gives every other one to

@@ -2,6 +2,8 @@ package pluginhost
 
 import (
 	"bufio"
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -32,6 +34,36 @@ func TestReadHello(t *testing.T) {
 				t.Errorf("hello = %+v, %v after %d lines of noise", h, err, noise)
 			}
 		})
+	}
+}
+
+// TestAWholeHelloIsWhatTheExpressionFinds compares lines made of a handshake's pieces.
+func TestAWholeHelloIsWhatTheExpressionFinds(t *testing.T) {
+	random, whole := rand.New(rand.NewPCG(1, 2)), 0
+	fields := [][]string{
+		{"1", "1", "12", "", "x1"}, {"1", "123456", "1234567", "", "a"}, {"unix", "tcp", "http"}, {"/s", "", "a b", "127.0.0.1:1"}, {"grpc", "netrpc", "grpc ", "rpc"}, {"", "", "true", "a b", " "}, {"", "x"},
+	}
+	ends := []string{"", "\n", "\r\n", " \n", "|", "x\n", "\v\n", "\u00a0"}
+	for range 50_000 {
+		var parts []string
+		for _, choice := range fields[:4+random.IntN(4)] {
+			parts = append(parts, choice[random.IntN(len(choice))])
+		}
+		line := []byte(strings.Join(parts, "|") + ends[random.IntN(len(ends))])
+		want, version := "", 0
+		if match := helloPattern().FindSubmatch(line); match != nil {
+			want = string(match[0])
+			version, _ = strconv.Atoi(string(match[2])) // of at most six digits
+		}
+		if h, ok := parseHello(line); ok != (want != "") || h.line != want || h.version != version {
+			t.Fatalf("%q gives %+v, the expression %q", line, h, want)
+		}
+		if _, ok := wholeHello(line); ok {
+			whole++
+		}
+	}
+	if whole < 1000 {
+		t.Errorf("%d lines are whole handshakes", whole)
 	}
 }
 

@@ -3,8 +3,7 @@ package pluginhost
 import (
 	"os"
 	"path/filepath"
-	"regexp"
-	"sync"
+	"strings"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plugintree"
@@ -14,7 +13,10 @@ import (
 // a moment ago, to ask it what it is.
 const youngCopy = time.Minute
 
-var digestName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}$`) })
+// isDigest reports whether a text is a SHA-256 sum as names of files have it.
+func isDigest(text string) bool {
+	return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == ""
+}
 
 // DropRevisions ends the revisions of local plugins that are neither in force nor needed:
 // a process that serves no call ends, and its copy and its description are removed from
@@ -34,7 +36,7 @@ func (h *Host) DropRevisions(needed func(plugin, digest string) bool) (left int)
 		return 0
 	}
 	for _, entry := range entries {
-		if entry.IsDir() && digestName().MatchString(entry.Name()) {
+		if entry.IsDir() && isDigest(entry.Name()) {
 			left += h.dropCopies(entry.Name(), needed)
 		}
 	}

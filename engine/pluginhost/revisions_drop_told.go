@@ -16,7 +16,7 @@ func (p *plugin) toldKept() map[string]string {
 	}
 	for _, path := range paths {
 		digest := strings.TrimSuffix(filepath.Base(path), "."+p.source.Name+describeSuffix)
-		if !digestName().MatchString(digest) {
+		if !isDigest(digest) {
 			continue
 		}
 		if d := readRecord(path, digest); d != nil && d.Executable != "" {

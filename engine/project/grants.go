@@ -3,18 +3,14 @@ package project
 import (
 	"net"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/quota"
 	"github.com/flowrun/flowrun/engine/spec"
 )
-
-var envName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 
 // sandboxWords are the values of `limits.sandbox`.
 func sandboxWords() []string { return []string{"auto", "require", "off"} }
@@ -73,9 +69,16 @@ func noExpression(text string) string {
 	return ""
 }
 
+// isVariable reports whether a text names a variable of the environment: letters, digits and
+// _, no digit first.
+func isVariable(text string) bool {
+	small := strings.ToLower(text)
+	return text != "" && (text[0] < '0' || text[0] > '9') && len(small) == len(text) && strings.Trim(small, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
+}
+
 func wrongName(name string) string {
 	switch {
-	case !envName().MatchString(name):
+	case !isVariable(name):
 		return "it is no name of a variable"
 	case strings.HasPrefix(name, "FLOWRUN_"), strings.HasPrefix(name, "PLUGIN_"), name == "HOME", name == "TMPDIR":
 		return "flowrun sets it itself, or keeps it to itself"
