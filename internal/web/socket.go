@@ -155,15 +155,15 @@ func (e *dialError) Unwrap() error { return e.err }
 // and what it said of itself. The error is a *GoneError when nobody answers, and a
 // *engine.StoreError when others than this user could have put the socket there.
 func Dial(ctx context.Context, stateDir string) (*Client, *Owner, error) {
-	if err := workspace.CheckStateFolder(stateDir); err != nil {
-		return nil, nil, err
-	}
 	path := filepath.Join(stateDir, socketName)
 	if owner, err := ReadOwner(stateDir); err == nil && owner.Socket != "" {
 		path = owner.Socket
 	}
 	if _, err := os.Stat(path); err != nil {
-		return nil, nil, &GoneError{Unsent: true, Err: err}
+		return nil, nil, &GoneError{Unsent: true, Err: err} // who takes the store then checks its folder
+	}
+	if err := workspace.CheckStateFolder(stateDir); err != nil {
+		return nil, nil, err
 	}
 	client := NewClient(&http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
