@@ -76,9 +76,8 @@ type Engine struct {
 // does not exist. It drives no run until it is asked to. The errors are
 // *LockedError, *StoreError and *UnconfinedError.
 func Open(ctx context.Context, p *workspace.Workspace) (*Engine, error) {
-	if err := workspace.CheckStateFolder(p.Config().StateDir); err != nil {
-		return nil, err
-	}
+	// The state folder was checked when the project was loaded: who could not change it then can't
+	// let others change it since.
 	if err := p.CheckSandbox(); err != nil {
 		return nil, err
 	}

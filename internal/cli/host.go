@@ -38,7 +38,7 @@ func Host() System {
 	}
 	info, _ := debug.ReadBuildInfo()
 	return System{
-		User: userName(), Stdout: os.Stdout, Stderr: os.Stderr, Stdin: os.Stdin, Environ: os.Environ(), ControlGroup: controlGroup, Dir: dir, Executable: executable,
+		User: unnamedUser(), Stdout: os.Stdout, Stderr: os.Stderr, Stdin: os.Stdin, Environ: os.Environ(), ControlGroup: controlGroup, Dir: dir, Executable: executable,
 		Host: name, PID: os.Getpid(), Version: buildVersion(info), Build: buildOf(info), SDK: sdkOf(info), Now: time.Now, Entropy: rand.Reader, Location: time.Local,
 		Signals:   func() (<-chan os.Signal, func()) { return notify(os.Interrupt, syscall.SIGTERM) },
 		Terminate: func() (<-chan os.Signal, func()) { return notify(syscall.SIGTERM) },
@@ -52,6 +52,14 @@ func controlGroup() string {
 	groups, _ := os.ReadFile("/proc/self/cgroup")
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
 	return workspace.OwnControlGroup(string(groups), string(mounts))
+}
+
+// unnamedUser is userName where $USER does not say it.
+func unnamedUser() string {
+	if os.Getenv("USER") != "" { //nolint:forbidigo // the same environment that the command gets
+		return ""
+	}
+	return userName()
 }
 
 // userName is the name of the process's user, or its number where it has no name.

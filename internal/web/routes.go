@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -44,21 +45,38 @@ func (s *server) routes() []Route {
 type section struct {
 	areas []string
 	typed []func(*typed, *server) // adds documented operations
-	plain func() []Route          // what is none; nil = nothing
+	plain []Route                 // what is none
 }
 
 // sections are the typed operations, and what is none: the document, webhooks, whose body is
 // the sender's, and what the socket alone has for our own commands.
 func sections() []section {
-	return []section{
-		{areas: []string{"healthz", "readyz", "openapi.json", "hooks"}, plain: ownRoutes},
+	all := []section{
+		{areas: []string{"healthz", "readyz", "openapi.json", "hooks"}, plain: ownRoutes()},
 		{areas: []string{"runs"}, typed: []func(*typed, *server){registerRuns, registerSummary, registerActs, registerDecisions}},
 		{areas: []string{"stream"}, typed: []func(*typed, *server){registerStream}},
 		{areas: []string{"workflows", "plan", "validate", "plugins", "schemas", "test"}, typed: []func(*typed, *server){registerWorkflows, registerCatalog}},
 		{areas: []string{"schedules", "fires"}, typed: []func(*typed, *server){registerSchedules}},
 		{areas: []string{"connections"}, typed: []func(*typed, *server){registerAccess}},
-		{areas: []string{"local"}, plain: socketRoutes},
 	}
+	return append(all, localSections()...)
+}
+
+// localSections are what the socket alone has, by area.
+func localSections() []section {
+	var sections []section
+	for _, route := range localRoutes() {
+		method, path, _ := strings.Cut(route.pattern, " ")
+		made := Route{method + " " + Prefix + "/" + local + path, FaceSocket, "", route.handle}
+		area := areaOf(Prefix + "/" + local + path)
+		place := slices.IndexFunc(sections, func(n section) bool { return n.areas[0] == area })
+		if place < 0 {
+			place = len(sections)
+			sections = append(sections, section{areas: []string{area}})
+		}
+		sections[place].plain = append(sections[place].plain, made)
+	}
+	return sections
 }
 
 func ownRoutes() []Route {
@@ -70,21 +88,9 @@ func ownRoutes() []Route {
 	}
 }
 
-func socketRoutes() []Route {
-	var routes []Route
-	for _, route := range localRoutes() {
-		method, path, _ := strings.Cut(route.pattern, " ")
-		routes = append(routes, Route{method + " " + Prefix + "/local" + path, FaceSocket, "", route.handle})
-	}
-	return routes
-}
-
 // routes makes the routes of a section.
 func (n section) routes(s *server) []Route {
-	var routes []Route
-	if n.plain != nil {
-		routes = n.plain()
-	}
+	routes := slices.Clone(n.plain)
 	operations := new(typed)
 	n.add(operations, s)
 	for _, route := range operations.routes() {
@@ -112,11 +118,18 @@ func (s *server) typed() *typed {
 	return t
 }
 
+// local is the area of what the socket alone has. Below it each word is an area.
+const local = "local"
+
 // areaOf is the word of a path by which its section is found: the first below Prefix, else
-// the first.
+// the first; two words below local.
 func areaOf(path string) string {
-	path = strings.TrimPrefix(path, Prefix)
-	area, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	path = strings.TrimPrefix(strings.TrimPrefix(path, Prefix), "/")
+	area, rest, _ := strings.Cut(path, "/")
+	if area == local {
+		below, _, _ := strings.Cut(rest, "/")
+		area += "/" + below
+	}
 	return area
 }
 
