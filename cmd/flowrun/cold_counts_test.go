@@ -16,10 +16,10 @@ import (
 // What a whole command of one step allocates at most, beyond what its packages make before
 // main (TestIssue17_PackagesInitialiseLittle): some hundreds more than it does.
 const (
-	maxLetAllocs    = 10_800
-	maxLetBytes     = 1_550_000
-	maxPluginAllocs = 22_500
-	maxPluginBytes  = 3_100_000
+	maxLetAllocs    = 10_200
+	maxLetBytes     = 1_500_000
+	maxPluginAllocs = 21_700
+	maxPluginBytes  = 3_000_000
 )
 
 // commandCounts is what one command allocated, in a process of its own.

@@ -56,7 +56,7 @@ func controlGroup() string {
 
 // unnamedUser is userName where $USER does not say it.
 func unnamedUser() string {
-	if os.Getenv("USER") != "" { //nolint:forbidigo // the same environment that the command gets
+	if os.Getenv("USER") != "" {
 		return ""
 	}
 	return userName()
