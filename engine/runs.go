@@ -49,17 +49,21 @@ func (e *Engine) Prestart(file string, src []byte) { e.project.Prestart(file, sr
 
 // Get returns a run with its steps and outputs as they are durable.
 func (e *Engine) Get(ctx context.Context, id string) (*runs.Result, error) {
-	result, err := e.driver.Snapshot(ctx, id)
-	if err != nil {
-		return nil, e.RunFault(id, err)
-	}
-	e.notePaused(result)
-	return result, e.noteDeliveries(result, nil)
+	return e.get(ctx, id, e.driver.Snapshot)
 }
 
 // GetInShort is Get without the long outputs of steps: Step.OutputsBytes says so.
 func (e *Engine) GetInShort(ctx context.Context, id string) (*runs.Result, error) {
-	result, err := e.driver.SnapshotInShort(ctx, id)
+	return e.get(ctx, id, e.driver.SnapshotInShort)
+}
+
+// GetOpen is GetInShort with those steps alone that have not ended.
+func (e *Engine) GetOpen(ctx context.Context, id string) (*runs.Result, error) {
+	return e.get(ctx, id, e.driver.SnapshotOpen)
+}
+
+func (e *Engine) get(ctx context.Context, id string, look func(context.Context, string) (*runs.Result, error)) (*runs.Result, error) {
+	result, err := look(ctx, id)
 	if err != nil {
 		return nil, e.RunFault(id, err)
 	}

@@ -161,7 +161,7 @@ func dataGoals() []goal {
 			all = append(all, time,
 				goal{id: "", what: "... memory more (RssAnon)", unit: "MiB", ours: paired(this(anonymous), read(anonymous), difference), most: 64})
 			if kind == "filter" || kind == "map" {
-				all = append(all, goal{id: "", what: "... the store grows by, in all", unit: "MiB", ours: this(extra("file growth", mebibyte)), most: 2 * growth(rows)})
+				all = append(all, goal{id: "", what: "... in use in the store more, in all", unit: "MiB", ours: this(extra("store growth", mebibyte)), most: 2 * growth(rows)})
 			}
 		}
 	}

@@ -2,11 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
+	"os/exec"
 	"slices"
 	"strings"
 
@@ -65,8 +66,7 @@ func (b *bench) withRows(ctx context.Context, rows int, limits, then string) (s 
 	if _, err := b.command(ctx, dir, b.flowrun, "run", "first.yaml", "--state", "state"); err != nil {
 		return s, err
 	}
-	file := filepath.Join(dir, "state", "flowrun.db")
-	before, err := os.Stat(file)
+	before, err := b.inUse(ctx, dir)
 	if err != nil {
 		return s, err
 	}
@@ -75,12 +75,30 @@ func (b *bench) withRows(ctx context.Context, rows int, limits, then string) (s 
 		_, message, _ := strings.Cut(err.Error(), "\n")
 		return figures.Sample{Units: rows, Unit: "row", Skipped: "it fails: " + shorten(reason(message))}, nil
 	}
-	after, err := os.Stat(file)
+	after, err := b.inUse(ctx, dir)
 	if err != nil {
 		return s, err
 	}
-	s.Units, s.Unit, s.Values["file growth"] = rows, "row", float64(after.Size()-before.Size())
+	s.Units, s.Unit, s.Values["store growth"] = rows, "row", float64(after-before)
 	return s, nil
+}
+
+// inUse is how many bytes of the store of a project hold something: its file grows in steps,
+// and keeps free pages.
+func (b *bench) inUse(ctx context.Context, dir string) (int64, error) {
+	command := exec.CommandContext(ctx, b.flowrun, "db", "stats", "--state", "state", "-o", "json")
+	command.Dir = dir
+	out, err := command.Output()
+	if err != nil {
+		return 0, fmt.Errorf("look at the store: %w", err)
+	}
+	var stats struct {
+		Used int64 `json:"used_bytes"`
+	}
+	if err := json.Unmarshal(out, &stats); err != nil || stats.Used == 0 {
+		return 0, fmt.Errorf("`db stats` says no used_bytes: %w\n%s", err, out)
+	}
+	return stats.Used, nil
 }
 
 // reason is the line of an output that says why a run failed, or did not begin.

@@ -49,6 +49,16 @@ func (m *Machine) views(whole bool) (views []runs.Step) {
 	return views
 }
 
+// OpenSteps are those of StepsInShort that have not ended.
+func (m *Machine) OpenSteps() (views []runs.Step) {
+	m.eachStep(func(s *step) {
+		if !s.status.Ended() {
+			views = append(views, s.view(false))
+		}
+	})
+	return views
+}
+
 // eachStep visits all steps in the order of Steps.
 func (m *Machine) eachStep(visit func(*step)) {
 	if m.main == nil {

@@ -109,8 +109,13 @@ func (r *run) publish(applied *batch) {
 	for i := range applied.logs {
 		r.feed.send(Update{Kind: UpdateLog, RunID: r.row.ID, Seq: seq, Log: &applied.logs[i]})
 	}
-	for i := range applied.changes {
-		r.feed.send(Update{Kind: UpdateStep, RunID: r.row.ID, Seq: seq, Step: &applied.changes[i]})
+	changes := applied.changes
+	if len(changes) > blockUpdates {
+		r.feed.sendSteps(manySteps{r.row.ID, seq, changes})
+		changes = nil
+	}
+	for i := range changes {
+		r.feed.send(Update{Kind: UpdateStep, RunID: r.row.ID, Seq: seq, Step: &changes[i]})
 	}
 	if applied.row != nil {
 		r.feed.send(Update{Kind: UpdateRun, RunID: r.row.ID, Seq: seq, Run: applied.row})

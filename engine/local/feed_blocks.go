@@ -60,6 +60,7 @@ type feed struct {
 // block is a part of a feed. Once it is followed by another one it doesn't change.
 type block struct {
 	list   []Update
+	steps  *manySteps // in place of the list, until somebody takes it
 	size   total
 	urgent bool // it has an update that nobody waits with
 	next   *block
@@ -109,9 +110,57 @@ func (f *feed) send(update Update) {
 	}
 }
 
+// manySteps are steps that changed at once: all items of a loop may. Updates of them are made
+// when a watcher takes them.
+type manySteps struct {
+	runID string
+	seq   uint64
+	steps []runs.Step
+}
+
+// sendSteps sends an update of each step, in blocks of their own.
+func (f *feed) sendSteps(many manySteps) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.watchers) == 0 {
+		return
+	}
+	f.handOn()
+	for begin := 0; begin < len(many.steps); begin += blockUpdates {
+		part := many
+		part.steps = many.steps[begin:min(begin+blockUpdates, len(many.steps))]
+		f.open.steps = &part
+		for i := range part.steps {
+			update := Update{Step: &part.steps[i]}
+			f.open.size.add(&update)
+			f.sent.add(&update)
+		}
+		f.closeBlock()
+		if f.sent.updates > f.due.updates || f.sent.bytes > f.due.bytes {
+			f.cutOff()
+		}
+	}
+	f.wake()
+}
+
+// updates are those of the block. It is called with the lock.
+func (b *block) updates(shared bool) []Update {
+	if many := b.steps; many != nil {
+		b.list = make([]Update, len(many.steps))
+		for i := range many.steps {
+			b.list[i] = Update{Kind: UpdateStep, RunID: many.runID, Seq: many.seq, Step: &many.steps[i]}
+			if shared {
+				b.list[i].Shared = new(runs.Shared)
+			}
+		}
+		b.steps = nil
+	}
+	return b.list
+}
+
 // closeBlock lets the next update begin a new block. It is called with the lock.
 func (f *feed) closeBlock() {
-	if f.open == nil || len(f.open.list) == 0 || f.open.next != nil {
+	if f.open == nil || len(f.open.list) == 0 && f.open.steps == nil || f.open.next != nil {
 		return
 	}
 	f.open.next = &block{}
@@ -272,11 +321,12 @@ func (w *watcher) look() (updates Updates, open, wait bool) {
 
 // of returns what a watcher wants of a block.
 func (w *watcher) of(b *block) Updates {
+	list := b.updates(len(w.feed.watchers) > 1)
 	if !w.noRecords {
-		return Updates{List: b.list, made: &b.made}
+		return Updates{List: list, made: &b.made}
 	}
-	wanted := make([]Update, 0, len(b.list))
-	for _, update := range b.list {
+	wanted := make([]Update, 0, len(list))
+	for _, update := range list {
 		if update.Kind != UpdateRecord {
 			wanted = append(wanted, update)
 		}

@@ -227,3 +227,41 @@ func TestIssue17_WhoIsThereGetsWhatCameBeforeANewcomer(t *testing.T) {
 		}
 	})
 }
+
+// TestIssue17_ManyStepsAtOnceAreUpdatesWhenTheyAreTaken: each in its order between what was
+// sent before and after, once for all; none that nobody has taken is made.
+func TestIssue17_ManyStepsAtOnceAreUpdatesWhenTheyAreTaken(t *testing.T) {
+	const steps = 2500
+	f := newFeed()
+	first, second := follower(f), follower(f)
+	f.send(Update{Kind: UpdateRecord, Seq: 1})
+	many := manySteps{runID: "r", seq: 1, steps: make([]runs.Step, steps)}
+	for i := range many.steps {
+		many.steps[i].Path = fmt.Sprint(i)
+	}
+	f.sendSteps(many)
+	f.send(Update{Kind: UpdateRun, Seq: 1})
+	read := func(w *watcher) (list []Update) {
+		for {
+			u, _, wait := w.look()
+			if wait {
+				return list
+			}
+			list = append(list, u.List...)
+		}
+	}
+	for b := first.at; b != nil; b = b.next {
+		if b.size.updates > 1 && len(b.list) > 0 || b.size.updates > blockUpdates {
+			t.Fatalf("a block of %d updates has made %d before it is taken", b.size.updates, len(b.list))
+		}
+	}
+	all, others := read(first), read(second)
+	if len(all) != steps+2 || len(others) != len(all) || all[0].Kind != UpdateRecord || all[steps+1].Kind != UpdateRun {
+		t.Fatalf("%d and %d updates", len(all), len(others))
+	}
+	for i, u := range all[1 : steps+1] {
+		if u.Kind != UpdateStep || u.RunID != "r" || u.Seq != 1 || u.Step.Path != fmt.Sprint(i) || u.Shared == nil || u.Shared != others[i+1].Shared {
+			t.Fatalf("update %d is %+v", i, u)
+		}
+	}
+}

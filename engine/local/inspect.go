@@ -25,6 +25,12 @@ func (d *Driver) SnapshotInShort(ctx context.Context, id string) (*runs.Result, 
 	return d.snapshot(ctx, id, (*interp.Machine).StepsInShort)
 }
 
+// SnapshotOpen is SnapshotInShort with those steps alone that have not ended: a loop may have
+// had many.
+func (d *Driver) SnapshotOpen(ctx context.Context, id string) (*runs.Result, error) {
+	return d.snapshot(ctx, id, (*interp.Machine).OpenSteps)
+}
+
 func (d *Driver) snapshot(ctx context.Context, id string, steps func(*interp.Machine) []runs.Step) (*runs.Result, error) {
 	var result *runs.Result
 	err := d.inspect(ctx, id, false, func(r *run) { result = r.result(r.withWaits(steps(r.Machine))) })

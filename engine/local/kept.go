@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/flowrun/flowrun/engine/runs"
 )
@@ -15,6 +16,10 @@ const (
 	maxEndedBytes = 4 << 20 // of all of them
 )
 
+// largeFor is how long a run is kept, alone, whose journal is larger than that: who waited for
+// its end asks what came of it. A replay would make all of it a second time.
+const largeFor = 5 * time.Second
+
 // endedRuns keeps the runs that were closed or looked at last, as their journals lead to
 // them: those who wait for an end, print it or look at its page read no journal. The
 // journal of a closed run does not change until somebody goes on with the run. Safe for
@@ -24,6 +29,10 @@ type endedRuns struct {
 	known map[string]*endedRun
 	order []string // the one used last at the end
 	bytes int64
+
+	large     *endedRun // nil = none
+	largeID   string
+	largeEnds *time.Timer
 }
 
 // endedRun is a run that nobody drives. Looking at it may decode values.
@@ -36,7 +45,7 @@ type endedRun struct {
 // keep takes a run whose worker has ended, or that was replayed, unless something may
 // still become of it. Nobody else may use it from here on.
 func (e *endedRuns) keep(r *run) {
-	if !r.Machine.Done() || r.stored.bytes > maxEndedBytes {
+	if !r.Machine.Done() {
 		return
 	}
 	r.Machine.Rest()
@@ -44,6 +53,10 @@ func (e *endedRuns) keep(r *run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.drop(r.row.ID)
+	if r.stored.bytes > maxEndedBytes {
+		e.keepLarge(r)
+		return
+	}
 	if e.known == nil {
 		e.known = map[string]*endedRun{}
 	}
@@ -55,6 +68,14 @@ func (e *endedRuns) keep(r *run) {
 	}
 }
 
+// keepLarge keeps a run in place of the large one before, for largeFor. e.mu is held.
+func (e *endedRuns) keepLarge(r *run) {
+	e.drop(e.largeID)
+	e.large, e.largeID = &endedRun{run: r, bytes: r.stored.bytes}, r.row.ID
+	id := e.largeID
+	e.largeEnds = time.AfterFunc(largeFor, func() { e.forget(id) })
+}
+
 // forget drops a run that is gone on with, or is there no more.
 func (e *endedRuns) forget(id string) {
 	e.mu.Lock()
@@ -64,6 +85,10 @@ func (e *endedRuns) forget(id string) {
 
 // drop is forget; e.mu is held.
 func (e *endedRuns) drop(id string) {
+	if e.large != nil && e.largeID == id {
+		e.largeEnds.Stop()
+		e.large, e.largeID, e.largeEnds = nil, "", nil
+	}
 	known := e.known[id]
 	if known == nil {
 		return
@@ -77,6 +102,10 @@ func (e *endedRuns) drop(id string) {
 func (e *endedRuns) of(id string) *endedRun {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.large != nil && e.largeID == id {
+		e.largeEnds.Reset(largeFor)
+		return e.large
+	}
 	known := e.known[id]
 	if known != nil {
 		i := slices.Index(e.order, id)

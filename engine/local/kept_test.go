@@ -3,6 +3,7 @@ package local_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/flowrun/flowrun/engine/journal"
@@ -127,8 +128,34 @@ func TestWhatIsKeptOfRunsIsBounded(t *testing.T) {
 	}
 	id := b.start(workflow("one read"))
 	_ = b.driver.AwaitEnd(t.Context(), id)
+	local.ForgetLarge(b.driver)
 	seen = b.store.Stats().Records
 	if shown(t, b.driver, id); b.store.Stats().Records == seen {
 		t.Error("a run of 6 MiB is kept")
+	}
+}
+
+// TestIssue17_ALargeRunIsKeptForThoseWhoWaited: its journal is larger than all that is kept
+// of ended runs. It is shown without being read for as long as somebody asks, and then no more.
+func TestIssue17_ALargeRunIsKeptForThoseWhoWaited(t *testing.T) {
+	b := newBench(t)
+	large := json.RawMessage(`{"text":"` + strings.Repeat("x", 5<<20) + `"}`)
+	b.service.script["one"] = func(context.Context, runs.Request) runs.Answer {
+		return runs.Answer{Completed: &runs.Completed{Output: large}}
+	}
+	before := b.store.Stats().Records
+	id := b.start(workflow("one read"))
+	if err := b.driver.AwaitEnd(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	kept := shown(t, b.driver, id)
+	if n := b.store.Stats().Records - before; n != 0 || len(kept) < len(large) {
+		t.Errorf("%d records were read while a large run was waited for and shown as %d bytes", n, len(kept))
+	}
+	if n := local.ForgetLarge(b.driver); n != 1 {
+		t.Errorf("%d large runs were kept", n)
+	}
+	if shown(t, b.driver, id) != kept || b.store.Stats().Records == before {
+		t.Error("it is not shown as it is stored, or it was kept on")
 	}
 }

@@ -144,12 +144,13 @@ func (f *follower) result(ctx context.Context) (result *runs.Result, again bool,
 	return nil, true, err
 }
 
-// result asks for a run as it is shown: in text nobody sees what the steps gave.
+// result asks for a run as it is shown: in text nobody sees what the steps gave, nor those
+// that have ended.
 func (a *app) result(ctx context.Context, c *web.Client, id string) (*runs.Result, error) {
 	if a.output == "json" {
 		return c.Result(ctx, id)
 	}
-	return c.ResultInShort(ctx, id)
+	return c.ResultOpen(ctx, id)
 }
 
 // left reports whether the command leaves a run that waits for a person. Without

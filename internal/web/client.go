@@ -84,6 +84,11 @@ func (c *Client) ResultInShort(ctx context.Context, id string) (*runs.Result, er
 	return fetch[runs.Result](ctx, c, runPath(id, "?short=true"))
 }
 
+// ResultOpen is ResultInShort with those steps alone that have not ended.
+func (c *Client) ResultOpen(ctx context.Context, id string) (*runs.Result, error) {
+	return fetch[runs.Result](ctx, c, runPath(id, "?open=true"))
+}
+
 // Runs returns one page of runs, the newest first.
 func (c *Client) Runs(ctx context.Context, f runs.Filter) (*Page[runs.Run], error) {
 	query := wire.Query("workflow", f.Workflow, "status", string(f.Status), "query", f.Query, "cursor", f.Cursor, "limit", number(f.Limit),

@@ -115,6 +115,14 @@ func (f *fakeRuns) GetInShort(ctx context.Context, id string) (*runs.Result, err
 	return f.Get(ctx, id)
 }
 
+func (f *fakeRuns) GetOpen(ctx context.Context, id string) (*runs.Result, error) {
+	result, err := f.GetInShort(ctx, id)
+	if err == nil {
+		result.Steps = map[string]runs.Step{}
+	}
+	return result, err
+}
+
 func (f *fakeRuns) StepsInShort(ctx context.Context, id string) ([]runs.Step, error) {
 	return f.Steps(ctx, id)
 }

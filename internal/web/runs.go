@@ -82,11 +82,15 @@ type ShortQuery struct {
 type runQuery struct {
 	RunRef
 	ShortQuery
+	Open bool `query:"open" doc:"As short, with those steps alone that have not ended: a loop may have had many."`
 }
 
 func (s *server) run(ctx context.Context, in *runQuery) (*runs.Result, error) {
 	get := s.Runs.Get
-	if in.Short {
+	switch {
+	case in.Open:
+		get = s.Runs.GetOpen
+	case in.Short:
 		get = s.Runs.GetInShort
 	}
 	result, err := get(ctx, in.ID)

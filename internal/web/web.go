@@ -30,6 +30,7 @@ type Runs interface {
 	Start(ctx context.Context, r engine.StartRequest) (*runs.Run, diag.List, error)
 	Get(ctx context.Context, id string) (*runs.Result, error)
 	GetInShort(ctx context.Context, id string) (*runs.Result, error)
+	GetOpen(ctx context.Context, id string) (*runs.Result, error)
 	Output(ctx context.Context, id, name string) (*engine.RunOutput, error)
 	OpenBlob(ctx context.Context, id, digest string) (engine.BlobReader, error)
 	List(ctx context.Context, f runs.Filter) ([]runs.Run, string, error)

@@ -2406,6 +2406,9 @@ type GetRunsSummaryParams struct {
 type GetRunParams struct {
 	// Short Leave out the outputs of steps that are long, such as those of a reading of many pages: outputs_bytes says how long they are.
 	Short *bool `form:"short,omitempty" json:"short,omitempty"`
+
+	// Open As short, with those steps alone that have not ended: a loop may have had many.
+	Open *bool `form:"open,omitempty" json:"open,omitempty"`
 }
 
 // GetBlobParams defines parameters for GetBlob.
@@ -5822,6 +5825,18 @@ func NewGetRunRequest(server string, id string, params *GetRunParams) (*http.Req
 		if params.Short != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "short", *params.Short, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Open != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "open", *params.Open, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
