@@ -41,10 +41,6 @@ func (s *Store) commitLoop() {
 	}
 }
 
-// joinEach is how often the page that names the buckets is made one again where it was cut:
-// each commit writes what is above its halves (ADR 85).
-const joinEach = 64
-
 // commit writes a group in one transaction.
 func (s *Store) commit(group []*op) error {
 	err := s.updateMarked(false, func(w *writer) error {
@@ -59,11 +55,6 @@ func (s *Store) commit(group []*op) error {
 		}
 		if !wrote {
 			return errNothingWritten
-		}
-		if s.counters.commits.Load()%joinEach == joinEach-1 {
-			if err := w.JoinRoot(); err != nil {
-				return err
-			}
 		}
 		return w.finish(censusRunning)
 	})

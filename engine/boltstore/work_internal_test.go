@@ -1,7 +1,6 @@
 package boltstore
 
 import (
-	"encoding/binary"
 	"path/filepath"
 	"testing"
 
@@ -94,43 +93,5 @@ func TestTheCensusCountsWhatIsRemembered(t *testing.T) {
 		return stored.compare(counted)
 	}); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestTheBucketsAreNamedInOnePage: buckets that are small lie in the page that names all,
-// which is cut when they grow. In a store of some runs it is one again: each commit writes
-// what is above its halves (ADR 85).
-func TestTheBucketsAreNamedInOnePage(t *testing.T) {
-	t.Parallel()
-	s, err := Open(filepath.Join(t.TempDir(), "flowrun.db"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	flags := func() uint16 {
-		page := make([]byte, s.pageSize)
-		if err := s.view(func(tx *bolt.Tx) error {
-			_, err := s.file.ReadAt(page, int64(tx.Root())*int64(s.pageSize))
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
-		return binary.NativeEndian.Uint16(page[8:])
-	}
-	const branch, leaf = 1, 2
-	cut := false
-	for n := 1; n <= 2*joinEach; n++ {
-		storetest.Create(t, s, storetest.Row(n), n)
-		if err := storetest.Append(s, storetest.ID(n), []*journal.Record{storetest.Completed(2, `1`)}, storetest.Closed(*storetest.Row(n))); err != nil {
-			t.Fatal(err)
-		}
-		cut = cut || flags() == branch
-	}
-	if got := flags(); !cut || got != leaf {
-		t.Errorf("the page that names the buckets was cut: %v, and is of kind %d", cut, got)
 	}
 }
