@@ -22,16 +22,19 @@ type code struct {
 // programs keeps the plans that were compiled last, by their hash: the runs of
 // one workflow compile it once. Safe for concurrent use.
 type programs struct {
-	mu    sync.Mutex
-	known map[string]code
-	order []string // hashes, the one used last at the end
+	mu     sync.Mutex
+	making map[string]chan struct{} // what somebody compiles at this moment; closed when it is
+	known  map[string]code
+	order  []string // hashes, the one used last at the end
 }
 
 // of returns the code of a plan; load is asked for a plan that is not known.
 func (p *programs) of(hash string, load func() (*plan.Workflow, error)) (code, error) {
-	if found, ok := p.lookup(hash); ok {
+	found, made := p.begin(hash)
+	if found.program != nil {
 		return found, nil
 	}
+	defer made()
 	workflow, err := load()
 	if err != nil {
 		return code{}, err
@@ -43,6 +46,36 @@ func (p *programs) of(hash string, load func() (*plan.Workflow, error)) (code, e
 	fresh := code{workflow, program}
 	p.keep(hash, fresh)
 	return fresh, nil
+}
+
+// begin returns the code of a plan that is known. Where it is not, the caller makes it and
+// calls made when it has. Who asks for what somebody makes already waits for that.
+func (p *programs) begin(hash string) (found code, made func()) {
+	if hash == "" {
+		return code{}, func() {} // not content-addressed
+	}
+	p.mu.Lock()
+	other := p.making[hash]
+	if _, ok := p.known[hash]; other == nil && !ok {
+		if p.making == nil {
+			p.making = map[string]chan struct{}{}
+		}
+		done := make(chan struct{})
+		p.making[hash] = done
+		p.mu.Unlock()
+		return code{}, func() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			delete(p.making, hash)
+			close(done)
+		}
+	}
+	p.mu.Unlock()
+	if other != nil {
+		<-other
+	}
+	found, _ = p.lookup(hash)
+	return found, func() {}
 }
 
 // Plan returns the plan of a hash where a run of it was driven lately; nil otherwise. It

@@ -76,9 +76,11 @@ func (p *Workspace) Check(ctx context.Context, file string, src []byte) (*plan.W
 // file stays the same as long as the project does, so that the same bytes give the same plan. One that depends on other files is not: they may change.
 func (p *Workspace) CheckedIn(ctx context.Context, file, dir string, src []byte) (*Checked, diag.List) {
 	key := p.plans.keyOf(file, src)
-	if hit := p.plans.lookup(key); hit != nil {
+	hit, checked := p.plans.begin(ctx, key)
+	if hit != nil {
 		return hit, nil
 	}
+	defer checked()
 	at := p.locate(file, dir)
 	workflow, problems := p.checkAt(ctx, at, src)
 	if workflow == nil {
@@ -146,6 +148,8 @@ type checkedPlans struct {
 	plans map[planKey]*Checked
 	order []planKey // the one kept first at the front
 	round int       // rises with each change of a plugin
+
+	checking map[planKey]chan struct{} // what somebody checks at this moment; closed when it is
 }
 
 // forget drops what was checked, also what is being checked at this moment.
@@ -156,10 +160,35 @@ func (c *checkedPlans) forget() {
 	c.plans, c.order = nil, nil
 }
 
-func (c *checkedPlans) lookup(key planKey) *Checked {
+// begin returns a plan that is kept. Where it is not, the caller checks and calls checked
+// when it has. Who asks for what somebody checks already waits for that, so that many runs
+// of a file which is new check it once; what is not kept, each checks for itself.
+func (c *checkedPlans) begin(ctx context.Context, key planKey) (hit *Checked, checked func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.plans[key]
+	if hit = c.plans[key]; hit != nil {
+		return hit, nil
+	}
+	if other := c.checking[key]; other != nil {
+		c.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done(): // the check will say so
+		}
+		c.mu.Lock()
+		return c.plans[key], func() {}
+	}
+	if c.checking == nil {
+		c.checking = map[planKey]chan struct{}{}
+	}
+	done := make(chan struct{})
+	c.checking[key] = done
+	return nil, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.checking, key)
+		close(done)
+	}
 }
 
 func (c *checkedPlans) keep(key planKey, p *Checked) {
