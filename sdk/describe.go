@@ -43,7 +43,7 @@ func (a *action) describe() *pluginv1.Action {
 		Name: a.name, Doc: a.doc, Effect: a.effect,
 		DefaultTimeout: protoDuration(a.timeout),
 		Limiters:       a.limiters, Paging: a.paging, Range: a.rng,
-		Incremental: a.incremental, Faults: a.faults, Deprecated: a.deprecated,
+		Incremental: a.incremental, Faults: a.faults, Deprecated: a.deprecated, SchemasDecide: a.schemasDecide(),
 	}
 	if described.InputSchema = a.rawInput; a.rawInput == nil {
 		described.InputSchema = a.input.JSON()

@@ -136,10 +136,13 @@ func (m *manifest) whole(d *describer, name string) (described *pluginv1.Action,
 	}
 	full := a.describe()
 	full.Paging = entry.GetPaging()
-	full.Recipe = body.Recipe // the SDK's own recipe is the action, with the author's in it
+	decided := full.GetSchemasDecide() && d.validate == nil
+	full.SchemasDecide = false // a recipe is what a call needs
+	full.Recipe = body.Recipe  // the SDK's own recipe is the action, with the author's in it
 	if full.Recipe, err = (proto.MarshalOptions{Deterministic: true}).Marshal(full); err != nil {
 		return nil, fmt.Errorf("encode its recipe: %w", err)
 	}
+	full.SchemasDecide = decided
 	return full, nil
 }
 

@@ -142,6 +142,12 @@ func validateCases() []testCase {
 			run:      narrowsWell,
 		},
 		{
+			id: "validate.decided", title: "says no more than its schemas where it says that they decide", needs: needsDescription, section: "validate",
+			contract: "An action with `schemas_decide`: to an input that its input schema takes, whatever of it is unknown and whatever the config, Validate says nothing. Hosts do not ask about it.",
+			change:   "leave schemas_decide out where Validate has a rule, a narrowed output or a paging_identity; an SDK sets it by itself",
+			run:      decidedBySchemas,
+		},
+		{
 			id: "validate.large", title: "takes a value of almost 8 MiB", needs: needsDescription, section: "names-and-sizes",
 			contract: "A message has at most 8 MiB, where FLOWRUN_MESSAGE_LIMIT says no other: the plugin takes all up to there.",
 			change:   "raise the receive limit of the gRPC server to 64 MiB: most begin with 4 MiB",

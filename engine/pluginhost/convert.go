@@ -195,7 +195,18 @@ func (d *Description) addAction(a *pluginv1.Action, limiters map[string]plan.Lim
 		sum := sha256.Sum256(recipe)
 		action.Recipe = hex.EncodeToString(sum[:])
 	}
+	if a.GetSchemasDecide() {
+		d.decide(action.Name)
+	}
 	d.Actions = append(d.Actions, action)
+}
+
+// decide notes an action whose schemas decide everything about an input.
+func (d *Description) decide(name string) {
+	if d.decided == nil {
+		d.decided = map[string]bool{}
+	}
+	d.decided[name] = true
 }
 
 func actionOf(a *pluginv1.Action, d *Description, limiters map[string]plan.Limiter) *plan.Action {

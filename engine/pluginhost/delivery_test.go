@@ -32,7 +32,7 @@ func TestADeliverysActionTakesItsParts(t *testing.T) {
 				effect = test.effect
 			}
 			input := `"text":` + text + `,"markdown":` + text + `,"path":` + text + `,"subject":` + text + `,"count":{"type":"integer"},"any":{},"key":{"type":"string","writeOnly":true}`
-			action, err := checkAction(&plan.Action{Name: "send", Effect: effect, Input: document(input, true), Output: document("", false)}, nil, nil)
+			action, err := checkAction(&plan.Action{Name: "send", Effect: effect, Input: document(input, true), Output: document("", false)}, &Description{}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

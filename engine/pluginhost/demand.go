@@ -184,7 +184,7 @@ func (u *unit) checkDemanded(c *contract, said *Description, at int, name string
 		limiters[limiter.Name] = true
 	}
 	action.Reconcile = action.Effect == plan.EffectOnce && c.Supports(featureReconcile)
-	a, err := checkAction(action, said.recipes[name], limiters)
+	a, err := checkAction(action, said, limiters)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +211,7 @@ func (u *unit) keptAction(c *contract, name string) *actionContract {
 	if kept == nil || len(kept.Actions) != 1 || kept.Actions[0].Name != name || !Whole(kept.Actions[0]) {
 		return nil
 	}
-	return &actionContract{Action: kept.Actions[0], recipe: kept.recipes[name]}
+	return &actionContract{Action: kept.Actions[0], recipe: kept.recipes[name], said: kept.decided[name]}
 }
 
 // keepAction keeps an action that was asked for and checked.
@@ -220,6 +220,9 @@ func (u *unit) keepAction(c *contract, a *actionContract) {
 	part.Actions = []*plan.Action{a.Action}
 	if len(a.recipe) > 0 {
 		part.recipes = map[string][]byte{a.Name: a.recipe}
+	}
+	if a.said {
+		part.decide(a.Name)
 	}
 	path := u.actionPath(a.Name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -270,7 +270,7 @@ func (u *unit) checked(d *Description) (*contract, error) {
 			return nil, fmt.Errorf("action %s stands there twice", action.Name)
 		}
 		action.Reconcile = action.Effect == plan.EffectOnce && d.Supports(featureReconcile)
-		if c.actions[action.Name], err = checkAction(action, d.recipes[action.Name], limiters); err != nil {
+		if c.actions[action.Name], err = checkAction(action, d, limiters); err != nil {
 			return nil, fmt.Errorf("action %q: %w", action.Name, err)
 		}
 	}
@@ -294,7 +294,7 @@ func checkLimiter(l plan.Limiter, set map[string]bool) error {
 	return nil
 }
 
-func checkAction(a *plan.Action, recipe []byte, limiters map[string]bool) (*actionContract, error) {
+func checkAction(a *plan.Action, d *Description, limiters map[string]bool) (*actionContract, error) {
 	if !validAction(a.Name) {
 		return nil, errors.New(wrongName(a.Name))
 	}
@@ -306,12 +306,12 @@ func checkAction(a *plan.Action, recipe []byte, limiters map[string]bool) (*acti
 			return nil, fmt.Errorf("limiter %q is not declared", limiter.Name)
 		}
 	}
-	c := &actionContract{Action: a, recipe: recipe}
+	c := &actionContract{Action: a, recipe: d.recipes[a.Name], said: d.decided[a.Name]}
 	if !Whole(a) {
 		return c, nil // the rest is judged when it is asked for
 	}
-	if len(recipe) > maxRecipe {
-		return nil, fmt.Errorf("its recipe has %d bytes, at most %d are kept", len(recipe), maxRecipe)
+	if len(c.recipe) > maxRecipe {
+		return nil, fmt.Errorf("its recipe has %d bytes, at most %d are kept", len(c.recipe), maxRecipe)
 	}
 	if err := c.read(); err != nil {
 		return nil, err

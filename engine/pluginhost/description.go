@@ -37,6 +37,7 @@ type Description struct {
 	Recipe         []byte          `json:"recipe,omitempty"`          // the plugin's own, for its connections
 
 	recipes  map[string][]byte // of actions that are whole, by name
+	decided  map[string]bool   // actions, by name, whose schemas decide everything about an input
 	warnings []Diagnostic      // against what it was told; they are not kept
 }
 

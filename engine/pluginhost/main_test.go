@@ -208,6 +208,11 @@ func (s *evilServer) Describe(context.Context, *pluginv1.DescribeRequest) (*plug
 		response.Actions = append(response.Actions, first)
 	case "ignored":
 		first.OutputSchema = []byte(`{"type":"object","properties":{"text":{"type":"string"},"n":{"not":{"const":1},"multipleOf":2}}}`)
+	case "decided":
+		first.SchemasDecide = true
+	case "decided-unread":
+		first.SchemasDecide = true
+		first.InputSchema = []byte(`{"type":"object","properties":{"text":{"type":"string"},"n":{"type":"integer","multipleOf":2}}}`)
 	case "no-effect":
 		first.Effect = pluginv1.Effect_EFFECT_UNSPECIFIED
 	case "bad-schema":

@@ -27,32 +27,53 @@ import (
 // the same folder where the plugin had nothing against the input. The error is a
 // *PluginError, a *runs.Error or the context's.
 func (h *Host) Validate(ctx context.Context, action, digest string, input json.RawMessage, unknown []string) ([]Diagnostic, json.RawMessage, error) {
-	v, err := h.ValidateOn(ctx, action, digest, Connection{}, input, unknown)
+	u, c, a, err := h.asked(ctx, action, digest)
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := h.askAbout(ctx, u, c, a, Connection{}, input, unknown)
 	return v.Diagnostics, v.Output, err
 }
 
-// ValidateOn is Validate for a call whose connection is known: a plugin that looks at
-// configs (handshake.FeatureValidateConfig) gets that of the connection, without its
-// secrets. The zero Connection is one that is not known.
+// ValidateOn is Validate for an input that was held against the action's schema, and a call
+// whose connection is known. An action whose schemas decide everything is not asked. A plugin
+// that looks at configs (handshake.FeatureValidateConfig) gets that of the connection, without
+// its secrets; the zero Connection is one that is not known.
 func (h *Host) ValidateOn(ctx context.Context, action, digest string, conn Connection, input json.RawMessage, unknown []string) (Validation, error) {
+	u, c, a, err := h.asked(ctx, action, digest)
+	if err != nil || a.decided {
+		return Validation{}, err
+	}
+	return h.askAbout(ctx, u, c, a, conn, input, unknown)
+}
+
+// asked finds the action of a question.
+func (h *Host) asked(ctx context.Context, action, digest string) (*unit, *contract, *actionContract, error) {
 	plugin, name := splitAction(action)
 	u, c, err := h.contract(ctx, plugin, digest)
 	if err != nil {
-		return Validation{}, err
+		return nil, nil, nil, err
 	}
 	a, failure := u.action(ctx, c, name)
 	if failure != nil {
-		return Validation{}, failure
+		return nil, nil, nil, failure
 	}
+	return u, c, a, nil
+}
+
+// askAbout asks the plugin, unless it was asked the same before.
+func (h *Host) askAbout(ctx context.Context, u *unit, c *contract, a *actionContract, conn Connection, input json.RawMessage, unknown []string) (Validation, error) {
+	action := a.FullName()
+	var err error
 	if input, unknown, err = withoutSecrets(input, unknown); err != nil {
 		return Validation{}, fmt.Errorf("validate %s: %w", action, err)
 	}
-	request := &pluginv1.ValidateRequest{Action: name, Input: &pluginv1.Value{Json: input}, Unknown: unknown, Recipe: a.recipe}
+	request := &pluginv1.ValidateRequest{Action: a.Name, Input: &pluginv1.Value{Json: input}, Unknown: unknown, Recipe: a.recipe}
 	if err := configure(request, c, conn); err != nil {
 		return Validation{}, fmt.Errorf("validate %s: %w", action, err)
 	}
 	question := questionKey(c.Digest, request)
-	if v, ok := u.plugin.answers.get(h.dir, plugin, question); ok && !u.isAttached() {
+	if v, ok := u.plugin.answers.get(h.dir, u.source.Name, question); ok && !u.isAttached() {
 		return v, nil
 	}
 	v, err := u.validate(ctx, request)

@@ -16,7 +16,7 @@ import (
 // describeFormat is the version of the record of a description, and of the rules by
 // which it was checked: a record of another one is asked for again. It rises when
 // `check` refuses more.
-const describeFormat = 7
+const describeFormat = 8
 
 // The record of a description is a file of JSON texts: the first line is the index,
 // with all that lists show; behind it stand the schemas of the actions, and their
@@ -40,6 +40,7 @@ type indexedAction struct {
 	Input         span   `json:"input_schema"`
 	Output        span   `json:"output_schema"`
 	Recipe        span   `json:"recipe_place,omitzero"`
+	Decided       bool   `json:"schemas_decide,omitempty"`
 }
 
 // span is where a text begins behind the index, and where it ends.
@@ -73,7 +74,9 @@ func encodeRecord(d *Description) ([]byte, error) {
 		return span{from, to}
 	}
 	for i, action := range d.Actions {
-		index.Actions[i] = indexedAction{Action: action, Input: put(action.Input), Output: put(action.Output), Recipe: put(d.recipes[action.Name])}
+		index.Actions[i] = indexedAction{
+			Action: action, Input: put(action.Input), Output: put(action.Output), Recipe: put(d.recipes[action.Name]), Decided: d.decided[action.Name],
+		}
 	}
 	line, err := json.Marshal(index)
 	if err != nil {
@@ -122,6 +125,9 @@ func (d *Description) take(entry indexedAction, texts []byte) (err error) {
 	}
 	if entry.Action.Output, err = entry.Output.text(texts); err != nil {
 		return err
+	}
+	if entry.Decided {
+		d.decide(entry.Action.Name)
 	}
 	if entry.Recipe == (span{}) {
 		return nil

@@ -16,11 +16,13 @@ import (
 type actionContract struct {
 	*plan.Action
 	recipe      []byte // the plugin's own, for each call
+	said        bool   // by the plugin: its schemas decide everything about an input
 	once        sync.Once
 	wrong       error
 	input       *schema.Type
 	output      *schema.Type
 	clearOutput *schema.Type // output as the plugin sends it: secrets in clear
+	decided     bool         // nobody has to ask about an input that fits
 }
 
 // read reads the schemas, once. It may be called from several goroutines.
@@ -35,6 +37,7 @@ func (a *actionContract) read() error {
 			return
 		}
 		a.clearOutput = a.output.WithoutSecrets()
+		a.decided = a.said && len(schema.Ignored(a.Input)) == 0 // what is not read is for the plugin to say
 	})
 	return a.wrong
 }
@@ -50,7 +53,7 @@ func (u *unit) trusted(d *Description) (*contract, error) {
 		return nil, fmt.Errorf("config schema: %w", err)
 	}
 	for _, action := range d.Actions {
-		c.actions[action.Name] = &actionContract{Action: action, recipe: d.recipes[action.Name]}
+		c.actions[action.Name] = &actionContract{Action: action, recipe: d.recipes[action.Name], said: d.decided[action.Name]}
 	}
 	return c, nil
 }

@@ -90,15 +90,19 @@ func (p *Workspace) ForgetFailures() {
 	})
 }
 
-// askPlugin asks the plugin of an action about an input, in the revision that the project
-// goes by.
+// askPlugin asks the plugin of an action about an input that nobody has held against its
+// schema, in the revision that the project goes by.
 func (p *Workspace) askPlugin(ctx context.Context, action string, input json.RawMessage, unknown []string) ([]pluginhost.Diagnostic, json.RawMessage, error) {
-	v, err := p.askPluginOn(ctx, action, "", input, unknown)
-	return v.Diagnostics, v.Output, err
+	plugin, _, _ := strings.Cut(action, ".")
+	digest := ""
+	if description, err := p.Describe(plugin); err == nil {
+		digest = description.Digest
+	}
+	return p.host.Validate(ctx, action, digest, input, unknown)
 }
 
-// askPluginOn is askPlugin for a call through a connection, "" where it is not known. What
-// is wrong with the connection itself is told elsewhere: the plugin is asked without it.
+// askPluginOn asks about an input that fits the action's schema, for a call through a
+// connection, "" where it is not known: unless the schemas say all. What is wrong with the connection itself is told elsewhere: the plugin is asked without it.
 func (p *Workspace) askPluginOn(ctx context.Context, action, connection string, input json.RawMessage, unknown []string) (pluginhost.Validation, error) {
 	plugin, _, _ := strings.Cut(action, ".")
 	digest := ""

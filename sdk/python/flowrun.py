@@ -1261,6 +1261,58 @@ class _Unfit(Exception):
         self.at, self.summary = at, summary
 
 
+_EXACT_FLOATS = 1 << 53
+"""From where on a float does not tell integers apart."""
+
+
+def _read_alike(s: Optional[_Schema]) -> bool:
+    """Whether a host refuses all that this schema refuses. It reads the same words; those are left out here of which the
+    two make different use: a host compares numbers as floats and words by their value, and its patterns, times and other
+    formats are another program's."""
+    if s is None:
+        return True
+    kinds = [t for t in s.types if t != "null"]
+    if s.pattern or s.format in _FORMATS:
+        return False
+    if len(kinds) != 1:
+        words = (s.enum, s.minimum, s.maximum, s.min_length, s.max_length, s.min_items, s.max_items, s.items, s.additional)
+        return not (s.properties or s.closed or s.blob) and all(w is None for w in words)
+    for word in s.enum or []:
+        if word == "null" and not s.takes("null"):
+            return False
+        if kinds[0] not in ("string", "boolean") and word != "null" and (kinds[0] != "integer" or not _INT.match(word) or word == "-0"):
+            return False
+    if any(bound is not None and abs(float(bound)) >= _EXACT_FLOATS for bound in (s.minimum, s.maximum)):
+        return False
+    return all(_read_alike(part) for part in (s.items, s.additional, *s.properties.values()))
+
+
+def _takes_all(kind: Any, open: List[Any], raw: bool) -> bool:
+    """Whether a type takes every value that fits the schema that is read from it, or, with raw, any schema. open are the
+    dataclasses around."""
+    kind, _ = _annotation(kind)
+    kinds, _ = _union(kind)
+    if kind in (Any, object, Value):
+        return True
+    if len(kinds) > 1:
+        return not raw
+    kind = kinds[0]
+    origin, args = typing.get_origin(kind) or kind, typing.get_args(kind)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return all(_takes_all(arg, open, raw) for arg in args[1:])
+    if raw:
+        return False  # nothing says that another type takes all that the author's schema takes
+    if kind in (Object, Blob, str, bool, int, float, decimal.Decimal) or origin is typing.Literal:
+        return True
+    if dataclasses.is_dataclass(kind):
+        if kind in open or hasattr(kind, "__post_init__") or cast(Any, kind).__new__ is not object.__new__:
+            return False
+        return all(_takes_all(f.type, [*open, kind], raw) for f in _fields(cast(Any, kind)))
+    if origin in (list, tuple, Sequence) or origin is __import__("collections.abc").abc.Sequence:
+        return all(_takes_all(arg, open, raw) for arg in args if arg is not Ellipsis)
+    return isinstance(kind, type) and issubclass(kind, enum.Enum)
+
+
 def _decode_into(document: str, schema: _Schema, kind: Any, unknown: Sequence[str]) -> Tuple[Any, List[Problem]]:
     """Checks a document against a schema and decodes it, with the defaults filled in."""
     document = document if document.strip() else "{}"
@@ -3920,6 +3972,15 @@ class _Action:
                 narrowed = narrowed if schema is None else schema
         return problems, narrowed
 
+    @property
+    def schemas_decide(self) -> bool:
+        """Whether validate says of an input no more than what a host reads of the schema, so that nobody has to ask.
+        Where that can't be known it is false, and the plugin is asked."""
+        rules = self.validators or self.narrowers or self.identify or self.looks_at_config
+        if rules or not self.input_text or not _read_alike(self.input):  # an entry of an index has no text
+            return False
+        return _takes_all(self.input_type, [], self.raw_input is not None)
+
     def call(self, call: Call[Any], input: Any) -> Any:
         return self.run(call, input) if self.takes_input else self.run(call)
 
@@ -4483,8 +4544,10 @@ class _Made:
             errors, self.plugin._errors = self.plugin._errors, []
             raise _NotReady("; ".join(errors))
         described = server._describe_action(a)
+        decided, described.schemas_decide = described.schemas_decide and not self.of.validate, False  # a recipe is what a call needs
         described.recipe = body.recipe
         described.recipe = described.SerializeToString(deterministic=True)
+        described.schemas_decide = decided
         return described
 
 
@@ -4969,6 +5032,7 @@ class _Server:
         if a.range_max:
             described.range.CopyFrom(pb.Range(from_field=a.range_max.from_field, to_field=a.range_max.to_field,
                                               max=_duration(a.range_max.hours * 3600)))
+        described.schemas_decide = a.schemas_decide
         return described
 
     def validate(self, request: Any, context: Any) -> Any:
@@ -5498,52 +5562,52 @@ def main(args: List[str]) -> int:
 
 # plugin.binpb of the protocol, packed; made by `UPDATE=1 go test ./test/python -run Descriptor`
 _DESCRIPTOR = b"""
-eNrUWs2PI1lS7/S3wy6XO7umx1PT092Tzcw0PVL1x7DztYvAZWd1ma62va9c3T0jhMlKP7tyK53pyXyuDy4gPsSRA3BCQmIvoJWQEHviD0BcQPwFnDgh
-ceCIBAgU7yMz7UpXVa+47MkZkb/3XkS8iHgRLw3/pcHdie9PXPp4FvjMP5yPH4/mgcUc39viHH1dvN9S742vodSWEL0BxZDavjcKG9p97WGWKFLfgLxn
-eX7YyNzXHuaJILZ/T4Nbtj/dWppze03N2EdOX/v2qURMfNfyJlt+MIkFZOczGj4+9vxTLxJ2dvifmvbjTPZ5f/snmbvPxeC+HLH1mrruC8QPcOhhgU/1
-GfyvBveWtWfOlIbMms5Wqf99KA8U5q31/4MV+teiKZUBnl3TAJG8P5MF/vw13B27/mkw9x7P3PnE8R6fPJVP0gA35fstyT15unmFy2xeZVTjK8i/stw5
-1XXI/Sj0PW68KuHP+h0oh9QLHeac0EbmfvZhmcQM4xFUW9bMOnRchzk01DehNKYWmwcUtwDBEW38iwbrbRragXNICf1uTkOmfwjVIz9kwxMahI5cuUwq
-yHslWPpHUONi2r47nDqeH/A9XCNrivsSmfpnkMNRjex97WHl2b2tC3baSgpKOBgV9qwpbeT4svxZ/wJKIWXM8SZhI88nez9lsn0JIRHY+A5KiqtvQf4E
-TcoVqjxrpMzATU4ETP8e5MeOS0Nu4XTx1dw7jkuJQBuvoJpkYwDMfMdjNJCWVCRqOrPYEbddmfBnRNu+x6gnrFYlijR+G26rnWra6Eqh2jBlMW2FxTJv
-YTEUwBLTN7LcWRRpdOHdCwKEM98Lqf5ZPEjjxnovZTExKJ7v7/JQj31PzpSmSwOKyheFqRSp1yEbjo65pcoEH1M8M5fmmV9AQQgm3elK35RwXHHk242C
-WHHk2/oDWLN9b+xMhqF9RKdWo8j3rSqY+5yXNFDpugbSP4eS60wdRoOwAXzUZsqoPQEhEVZ/DPlTy2Nho8J1S1vqeYAAInAY8cw/pt5QrNyoiojnPCEU
-TznOdO5azA8aazLlKAaGluujNWsrQ2sP3xMB0z+BdeVwymrr3Go1xZZ2uw2FgNrOjDbq/L2k9F+BysixJp4fMscOGze5dT5IWbYdoUhyBMbHiLrOCQ3O
-G/rK+GhLCInAv5YrletgnEOeK4SHWMisgEmHFQR68anlMBXZ+IyqhMxi81C6q6SEiif+scp4kuJ4259RzHhZjueU8bsalJRcCJJ7JtaXVDKNyJCRJJ4G
-Uys4HvmnnhQkoqOElEskpA3IM4e5lAdKmQjC2IGCcCEMCOqdyIMFH3EEJvJQnkyCkIZilC9aIoIw/lGDonTg1NDfhFIgslwoj5iI1p9C4dTxRv6pPF/e
-W64ZtlTJRCQQHX3snNHRUA7McVkqnPdaQD6C2tQ6G9q+Z8+DAA2YFwlkap21IiZXB/ejURBKcsL4mxwUZMCkaSOTRyZOHh9C1fFmc6aiQOT8CufJEHgA
-a/6cJTA5kV8EU4KeQoGOx9QW0tZSY97kACKB+jasj+jYmrtsiMWHP2c8q11qx5ocMRADcHuiDFUUpUWUhZ5CYWZNHG/SKK1MQ30OIBKICY+eWdMZHrrl
-lQnPFBASYfW7ACM6C6htMTpqADdvgqM/gQIXGzNidkV+2kEAkThMaIHlTShPhekDCL4nAqbfh4rj2QGdUo9ZbmNN+FWClchktWQmM/5Qg4IwAzqDPQ9C
-PxiOHeqOVOEleDvI0u9BxWF0GkqE8CTgLAH4AMCjZ0y+FwFeRo54vQklZ0Q95rBzGeURbXiQ5zrhHOPAny5IUUaOmOM9KDF/QYAi88WrTyE7tc6ujkdE
-GS+gKLcyNVg2IM/DgK9RJYJAMwrHl6EiKeM3IM93UP8UcrY/ElPVnr2bdq77I0o4SGyKFUaFhaRUoGajQDX+XQOIzxJ9G8urExqgHcVKH196+GztSzSJ
-xvHOaD6dWsG5MqMkUawRZZbjqqNCUMlSMrdQShpdrHOjeTf2zVcm6Qy+GR509/tmq7PTMdv1G7oOteiNSUiP1DV9A+oR73WTdDvd5/WM8fsZWH9luc7I
-YlFfsOqs2Upu1KV1tdjCBhTnHm/NVIUpSYxj2/c8KlYRKiY4GMeiqpJV2+qlJA6zuSzO1JIiX8uS7UAuHAdncSE4/0KDemwGWaIu1R7aW9ceFzJ6JiWj
-fwLrIisOo4AVzlAT7I4K2z/ToNYSNlI7tWhH7RI7Zq5px3tQkXY8ssIjKQkI1q4VHiUsmFuwIIH1SLj/J/sZX8Lt1hG1j1uRRtdU3PgTDd69MFSKtQV5
-GgR+cEl7aOJ7ImCiUbL9eVxiSVJ/H8qez4YscOhIljslz2cDpHmq81nc3vqMGv+RgZp5Ru351cG2qGHmwtZGwZi9XjA+hmwwF7GWvglk7rWwdDxjBJFc
-ALQgzzw8DqskwUFPmVkTOhSnlmyUAFktzsFO4tRiNMCqU4ZbzEDb8eHcRiX+toSMrs8ovrRcd4g0FgjcsJbr9pFOeCAstAobkD90/UPRDZWIIIz/1gBi
-1fBcPPWDY1RfGjyi9XegEMy9oaNOu3ww9zoj/V0ohozOkB8V9HTWGXHHYIxOZ0z2norEmHZGdDrzGfXs8+ExPZdVdS3BfkHPsZxggWXTmcUr0ILsx2KW
-/stQxeQxmrt0NLQYNySWS8tHbnRrRioRvsmMDmxIh9tnAbWmyu2eQt62XFdF5fupbbHrvvaDERFIzD8lxUPvRi63YY7wZ7QHFWvJRKdI7IpV6XllyaCQ
-uM+25dnUldW7pHijYh1T0dHniCCMl/DOkqIy3H8JCvSEYpcsVL2zQlUTQURijd/RoBxxU7XdgDzHqrKFKuTUD1Tzw5/170UN4erow7X2OUj1i8bXADGX
-i6DKnTVZ1TSgOKVhaE2oykySNP4qA1VpDqHBI8i6/kSmvNvpbfvuDYIg/SsozQJ/EtDwsiulvoTs3iARXP8BlG0fKz0mM+IKeyvM7g0SD9A/h+KMeiNs
-JXLSzVPWFYjdG0SB9WdY9jsuHV1SLvCUvnuDSOR2UW6f8T8aZPd8nCTv0hPqyjLvTrqNtvYQQwR09Qag8/LCOVTlq6D0Lcihf0f6rQ5jjjN+E/J8Rf0d
-uLlnvjL3liq9dagIdtvcPnhe1/QagGB0uju9eiamsearZ+MBoi7MGb8KJbWV/AY5SBxHGonoS5ztrzFWok18EhXuV12/ShyeJLyVkSeJPOuQlXaSZJdP
-Egw5ylS7zJ8XT5f84uli/K0GRelF+tdQCSgLzofWWF3cXpqdgKObCF46ITMXTsiExbKL3oEtc+Crg2NFy8wBRAKNH2P7yB/jmxotcVODrcw8cNWdwzxw
-0QjzkAZDnjfkFRAysC/SvwKgZzMnoCGeKle7Y1mimwt65Rc94R+ykOeB9nbd2eowWtqe7Ntsz9dQtGYzF2uzHJfi/qq0sNUUOKIGJPrF/EK/eA8qR4zN
-hjKfF3gyBmTJNJ3o3IqLHwEaUBTdXSjLHUXiG3mZwmudMlEkuvYR+pa46eDPxgiKUlz9XbjV7Pf3OmZ7KSskXnR7g6F8rmv6LVhXLxQzg92iYvabZLD3
-TT1r/KsGdUJt37Md9+e/Vo1LxsJC0/KnGtxMaCkrhoTjaG/rOHH2y1wz+6k+IZvoE76C9eeUoUtFto/uIdX9MxIY9FhcyqA/pufGG6jHQ6VCG8kPYlX1
-2Wvpa0su/tqyAfmxP/dUTyMI46carPfnP5NUsQTZpAQfADjj6PNjjgtRdsbq4yO/HcFDhe9oiUhK/xSyjLlXX2IiyvgB1GOhpT1qkPGPucglkvGPV1vC
-+EsNbjXt7+ZOQAf+Mb1u/5ligWdQnDreEAW/+hZ76ngDJq8Sf0RtFn8xQIpf31N6LM3Cn42/12BjUVKp7BPI8+87lxzHfMDuDSKA+hdYCVkhlS6c9smM
-0HFAw6M9hOFAjte/xELXD6LS727al0gOUCtK/HYJNQ3nLjN+okElgYk/J8TfXdjy6ZV5m9ML6/YzFqgreEEkEn5uIeHfgXJAPXpqHbrKDWOG8c8a5IWY
-H0LVsm0ahsPY2GVSETwB+QBAfHxj5zN10JU5Z3A+W1Yp+zYqPYC1QGyIXF3oUJXMyJBC73xS7xpknJHsOzPOCPueanJzJUBTAMzlIbNcekl+E/4nYOh+
-c4857jU0EkDjjzTQW/506rCFkHsPStzLhpE4RU53uExC7ytlEg4e3QBlr3UDZJhwa0Gg+CLpWpEllzX+SYNaf862Xf8wcaLOZ65vKZUkxW+/x+OQMpmQ
-JIWRP7KY8l3+vHDRVBUHCPJcK2QqQ+Az+t+UjhxL+J/Y8jLncP9TV/PFxNX8wv9PSsL74/+ffMfPA6FO/FU/dH6LqkYZnyP5Mgn5PsewGtOAeja9siqI
-ocYbqD2nyxYcORMaqg+zklppwdtQcKk3YeJuc41ISh65y8pwY2uLxuYKZmIFHx1DQXxy02+Dbu7smK3BxS5N8onZxDrsHbgpGZ22+bLfG5jdQT2j16Eq
-2S/Mb8y2aNckp9dtmfXco59mIccL+A2ot3ptc2mlOlQ5t9N91dzryKUkrnkw2O2Rzre86LsNOmcjc0jMHx50CF9Qhxrn7/TIdqfdNrv1XMTDWnKnd9Bt
-1/P6TVjjvFavu7PXaQ3qhWgl0hyYw73Oy87AbNeLegM2OPuHB71Bc2i+2W0e7OObUkKF5qtmZ6+5vWfWy5EKg85Ls3cwqEO8VrPbMvfMdr2CduGsttlF
-xavRKPNNn2uyhkWwGHVA9nskelHT70BDLmu+6ZutgdkeEnO/3+vum/X1pF0P+v0eQVHr0fQt0tzfNdv1m5FQne7AJN3mXl2PND3ovuj2XneHvYNBq/fS
-rN969m95KPTFH0v2oaT+DKMbqX9FWPiX1uaDSzHSVfehpD5fpE669IknddIL3z/6UJTX5/qHqQ1c8lvEpnEZRM54BOtLt/L6L6YNS73033x0HahcqQdF
-ef+VKvviJfzmvdUQfn32RNNfQTnqFPQHqSXRYre0+QuXg2KTLP3ZKtUk6f8ISzXJqv9ujWFt4YZU/2S11guXxZsPrwaKNR5qT7Rnf5yD3K4fMnRK1Yqk
-OuVSi5PqlBd6mX0oqXo+ddKlDiV10gsNwRCqydpZ/zj1T1sX2oDNT67EyQV+HSqJCkL/KP1OdKnk2fz4KlgcqPIgTnX2xZpj07gMEs8oT8PUGRfP4E3j
-MoiYcfvLbz+fOOxofrhl+9PH6o+26jccHYu/yMo/3J48/b56UH/Q/b8AAAD//7xQqHk=
+eNrUWs1zI1lS79K30rKsrvb0aDw93T3VzEzTE+H+GHa+dgmQrXJbtFvSPsvdPRMEolz1JNe6VKWpevIHFwg+giMH4MSJvUBsBBf2xB+wwQWCIydOnIjg
+wJEIICDyfVSV5JLt3uCyJ1Vm/d57mfky82W+EvyXBnfHQTD26ONpGLDgcDZ67MxCi7mBv8k5+pp4v6neG19DpS0hehPKEbUD34ma2n3tYZ4oUl+Hom/5
+QdTM3dceFokgtv5Ag1t2MNlcmHNrVc3YR05f+/apRIwDz/LHm0E4TgRk51MaPT72g1M/FnZ6+J+a9uNc/nl/6ye5u8/F4L4csfmaet4LxA9w6GGJT/UZ
+/K8G9xa1Z+6ERsyaTJep/32oDhTmrfX/oyX61+MplQGeXdMAsbw/lwV+9hrujrzgNJz5j6febOz6j0+eyidpgJvy/abknjzduMJlNq4yqvEVFF9Z3ozq
+OhR+FAU+N16N8Gf9DlQj6kcuc09oM3c//7BKEobxCGrb1tQ6dD2XuTTSN6AyohabhRS3AMExbfyLBmttGtmhe0gJ/W5GI6Z/CLWjIGLDExpGrly5SlaQ
+90qw9I+gzsW0A284cf0g5Hu4SlYV9yUy9c+ggKOa+fvaw5Vn9zYv2GkzLSjhYFTYtya0WeDL8mf9C6hElDHXH0fNIp/s/YzJ9iWExGDjO6gorr4JxRM0
+KVdo5VkzYwZuciJg+vegOHI9GnELZ4uv5t5xPUoE2ngFtTQbA2AauD6jobSkIlHTqcWOuO2qhD8j2g58Rn1htRpRpPG7cFvtVMtGV4rUhimLaUsslnsL
+i6EAlpi+mefOokijC+9eECCaBn5E9c+SQRo31nsZi4lByXx/V4RG4ntypixdmlBWvihMpUi9AfnIOeaWqhJ8zPDMQpZnfgElIZh0pyt9U8JxRSewmyWx
+ohPY+gNYtQN/5I6HkX1EJ1azzPetJpj7nJc2UOW6BtI/h4rnTlxGw6gJfNRGxqg9ASExVn8MxVPLZ1FzheuWtdTzEAFE4DDiWXBM/aFYuVkTEc95Qiie
+ctzJzLNYEDZXZcpRDAwtL0Br1peG1h6+JwKmfwJryuGU1da41eqKLe12G0ohtd0pbTb4e0npvwYrjmuN/SBirh01b3LrfJCxbDtGkfQIjA+Heu4JDc+b
++tL4aEsIicG/UahUG2CcQ5ErhIdYxKyQSYcVBHrxqeUyFdn4jKpEzGKzSLqrpISKJ8GxyniS4ng7mFLMeHmO55Tx+xpUlFwIknsm1pdUOo3IkJEkngYT
+Kzx2glNfChLTcUIqpBLSOhSZyzzKA6VKBGHsQEm4EAYE9U/kwYKPOAITeSRPJkFIQzHKF60QQRj/oEFZOnBm6G9AJRRZLpJHTEzrT6F06vpOcCrPl/cW
+a4ZNVTIRCURHH7ln1BnKgQUuywrnvRaQj6A+sc6GduDbszBEAxZFAplYZ9sxk6uD+9EsCSU5YfxzAUoyYLK0kckjlySPD6Hm+tMZU1Egcv4K58kQeACr
+wYylMAWRXwRTgp5CiY5G1BbS1jNj3uQAIoH6Fqw5dGTNPDbE4iOYMZ7VLrVjXY4YiAG4PXGGKovSIs5CT6E0tcauP25WlqahPgcQCcSER8+syRQP3erS
+hGcKCImx+l0Ah05DaluMOk3g5k1x9CdQ4mJjRswvyU87CCAShwkttPwx5akwewDB90TA9Puw4vp2SCfUZ5bXXBV+lWKlMll9LpN9BHWxr9HQobbrUJ4J
+K2RVctucafyxBiVhLfQZexZGQTgcudRzVH0meDvI0u/BisvoJJII4XDAWQLwAYBPz5h8L/JAFTni9QZUXIf6zGXnMhnEtOFDkauOc4zCYDInRRU5Yo73
+oMKCOQHKLBCvPoX8xDq7OmwRZbyAstzxzJhahyKPFr5GjQgCrS3iQ0aUpIzfgiLfaP1TKNiBI6aqP3s36/gPHEo4SOydFcX1h6RUPOfjeDb+XQNIjhx9
+C6uwExqiHcVKH196Rm3uSzSJx/EGajaZWOG5MqMkUSyHMsv11IkiqHTFWZirOI0ulsPxvOv75iuTdAbfDA+6+31zu7PTMduNG7oO9fiNSUiPNDR9HRox
+73WLdDvd542c8Yc5WHtlea5jsbh9WHYkbaY36tLyW2xhE8ozn3dwqhCVJIa7Hfg+FasIFVMcDHdRfMnibvlSEodBKGs4taRI67KyO5ALJzFcTsew8Zca
+NBIzyEp2oUTR3rpEuZD4cxmJ/xNYE8lzGAescIa6YHdU2P6FBvVtYSO1U/N21C6xY+6adrwHK9KOR1Z0JCUBwdq1oqOUBQtzFiSwFgv3/2Q/40u4vX1E
+7ePtWKNrKm78mQbvXhgqxdqEIg3DILykizTxPREw0U/ZwSypxCSpvw9VP2BDFrrUkVVRxQ/YAGme6gKWdMEBo8Z/5KBunlF7dnWwzWuYu7C1cTDmrxeM
+jyEfzkSsZW8CmfnbWGGeMYJILgBakGceHoc1kuKgp0ytMR2KU0v2U4Csbc7BhuPUYjTE4lSGW8JA2/Hh3EYV/raCjG7AKL60PG+INNYR3LCW5/WRTnkg
+zJ3D61A89IJD0TRViCCM/9YAEtXwXDwNwmNUXxo8pvV3oBTO/KGrTrtiOPM7jv4ulCNGp8iP63467TjcMRijkymTLaoiMaZdh06mAaO+fT48puey+K6n
+2C/oOVYdLLRsOrV4oVqSbVvC0n8Vapg8nJlHnaHFuCGxqlo8cuPLNbIS41vM6MC6dLh9FlJrotzuKRRty/NUVL6f2T173usgdIhAYv6pKB56N3K5DQuE
+P6M9qFhLJjpFYvOsKtQrSwaFxH22Ld+mnizyJcX7GeuYisa/QARhvIR3FhSV4f4rUKInFJtpoeqdJaqaCCISa/yeBtWYm6ntOhQ5VpUtVCEnQah6JP6s
+fy/uG5dHH661z0GqrTS+Bki4XARV7qzKqqYJ5QmNImtMVWaSpPHXOahJcwgNHkHeC8Yy5d3O7u53bxAE6V9BZRoG45BGl9089SVk9waJ4foPoGoHWOkx
+mRGX2Fthdm+QZID+OZSn1Hew4yhIN89YVyB2bxAF1p9hd+B61LmkXOApffcGkcitstw+4380yO8FOEnRoyfUk2XenWwbbe4hhgjo8g1A5+WFc6TKV0Hp
+m1BA/471Wx7GHGf8NhT5ivo7cHPPfGXuLVR6a7Ai2G1z6+B5Q9PrAILR6e70GrmExpqvkU8GiLqwYPw6VNRW8ovmMHUcaSSmL3G2v8FYiTfxSVy4X3VL
+K3F4kvBWRp4k8qxDVtZJkl88STDkKFNdNX+eP12K86eL8bcalKUX6V/DSkhZeD60Rup+99LsBBzdQvDCCZm7cEKmLJaf9w7srMNAHRxLOmsOIBJo/Bjb
+R/6YXOhoqQsdbGVmoaeuJmahh0aYRTQc8rwhb4qQgX2R/hUAPZu6IY3wVLnaHasS3ZrTqzjvCX+fhyIPtLfrzpaH0cL25N9me76GsjWdelibFbgU95el
+hc2WwBE1INUvFuf6xXuwcsTYdCjzeYknY0CWTNOpzq08/62gCWXR3UWy3FEkvpF3LrzWqRJFomsfoW+JCxH+bDhQluLq78KtVr+/1zHbC1kh9aLbGwzl
+c0PTb8GaeqGYOewWFbPfIoO9bxp54181aBBqB77ter/4tWpSMpbmmpY/1+BmSktZMaQcR3tbx0myX+6a2U/1CflUn/AVrD2nDF0qtn18XamuqZHAoMfi
+Ugb9MT033kAjGSoVWk9/N6upr2MLH2UKyUeZdSiOgpmvehpBGD/VYK0/+7mkSiTIpyX4AMAdxV8pC1yIqjtS3yj57QgeKnxHK0RS+qeQZ8y7+q4TUcYP
+oJEILe1Rh1xwzEWukFxwvNwSxl9pcKtlfzdzQzoIjul1+88MCzyD8sT1hyj41ZfdE9cfMHnj+CNqs+TDAlL8lp/SY2kW/mz8TIP1eUmlsk+gyD8DXXIc
+8wG7N4gA6l9gJWRFVLpw1pc1QkchjY72EIYDOV7/EgvdIIxLv7tZHyw5QK0o8VsV1DSaecz4iQYrKUzy1SH5PMMWT6/c25xeWLefsVDd1AsilfALcwn/
+DlRD6tNT69BTbpgwjH/SoCjE/BBqlm3TKBomxq6SFcETkA8AxDc6dj5VB12Vcwbn00WV8m+j0gNYDcWGyNWFDjXJjA0p9C6m9a5DznVk35lzHex7aunN
+lQBNATCXR8zy6CX5TfifgKH7zXzmetfQSACNP9FA3w4mE5fNhdx7UOFeNozFKXO6w2USel8pk3Dw+AYof60bIMOEW3MCJRdJ14osuazxjxrU+zO25QWH
+qRN1NvUCS6kkKX77PRpFlMmEJCmMfMdiynf589xFU00cIMjzrIipDIHP6H8T6riW8D+x5VXO4f6nrubLqav5ub+pVIT3J39T+Y6fB0Kd5ON/5P4OVY0y
+Psfy5VLyfY5hNaIh9W16ZVWQQI03UH9OFy3ouGMaqe+3klpqwdtQ8qg/ZuJuc5VISh65i8pwY2vzxuYK5hIFHx1DSXyZ02+Dbu7smNuDi12a5BOzhXXY
+O3BTMjpt82W/NzC7g0ZOb0BNsl+Y35ht0a5JTq+7bTYKj36ahwIv4Nehsd1rmwsrNaDGuZ3uq9ZeRy4lca2DwW6PdL7lRd9t0DkbmUNi/vCgQ/iCOtQ5
+f6dHtjrtttltFGIe1pI7vYNuu1HUb8Iq5233ujt7ne1BoxSvRFoDc7jXedkZmO1GWW/COmf/8KA3aA3NN7utg318U0mp0HrV6uy1tvbMRjVWYdB5afYO
+Bg1I1mp1t809s91YQbtwVtvsouK1eJT5ps81WcUiWIw6IPs9Er+o63egKZc13/TN7YHZHhJzv9/r7puNtbRdD/r9HkFRG/H026S1v2u2GzdjoTrdgUm6
+rb2GHmt60H3R7b3uDnsHg+3eS7Nx69m/FaHUF/8/2YeK+s+MbmT+Y2Huz1wbDy7FSFfdh4r6fJE56cInnsxJL3z/6ENZXp/rH2Y2cOlvERvGZRA54xGs
+LdzK67+cNSzz0n/j0XWgcqUelOX9V6bs85fwG/eWQ/j12RNNfwXVuFPQH2SWRPPd0sYvXQ5KTLLwn6xMk2T/cSzTJMv+4jWC1bkbUv2T5VrPXRZvPLwa
+KNZ4qD3Rnv1pAQq7QcTQKVUrkumUCy1OplNe6GX2oaLq+cxJFzqUzEkvNARDqKVrZ/3jzP92XWgDNj65EicX+E1YSVUQ+kfZd6ILJc/Gx1fBkkCVB3Gm
+s8/XHBvGZZBkRnkaZs44fwZvGJdBxIxbX377+dhlR7PDTTuYPFb/x1W/kXMs/kkr/5d78vT76kH9j/f/AgAA//9bPLSw
 """
 
 if __name__ == "__main__":

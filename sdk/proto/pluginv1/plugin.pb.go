@@ -1228,6 +1228,7 @@ type Action struct {
 	Range          *Range                 `protobuf:"bytes,12,opt,name=range,proto3" json:"range,omitempty"`                                        // with paginate the engine cuts longer ranges into checkpointed windows
 	Incremental    bool                   `protobuf:"varint,13,opt,name=incremental,proto3" json:"incremental,omitempty"`                           // understands and returns a watermark
 	Recipe         []byte                 `protobuf:"bytes,14,opt,name=recipe,proto3" json:"recipe,omitempty"`                                      // of the settings: the plugin's own, comes back with each call of this action; at most 1 MiB
+	SchemasDecide  bool                   `protobuf:"varint,15,opt,name=schemas_decide,json=schemasDecide,proto3" json:"schemas_decide,omitempty"`  // Validate says of an input no more than input_schema: README.md, "Validate"; false = it may
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1358,6 +1359,13 @@ func (x *Action) GetRecipe() []byte {
 		return x.Recipe
 	}
 	return nil
+}
+
+func (x *Action) GetSchemasDecide() bool {
+	if x != nil {
+		return x.SchemasDecide
+	}
+	return false
 }
 
 // Paging says where an action has its pages.
@@ -4391,7 +4399,7 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x06window\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06window\x12!\n" +
 	"\ffixed_window\x18\x04 \x01(\bR\vfixedWindow\x12%\n" +
 	"\x0emax_concurrent\x18\x05 \x01(\rR\rmaxConcurrent\x12\x14\n" +
-	"\x05scope\x18\x06 \x03(\tR\x05scope\"\xb0\x04\n" +
+	"\x05scope\x18\x06 \x03(\tR\x05scope\"\xd7\x04\n" +
 	"\x06Action\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03doc\x18\x02 \x01(\tR\x03doc\x12!\n" +
@@ -4409,7 +4417,8 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x06faults\x18\v \x03(\v2\x18.flowrun.plugin.v1.FaultR\x06faults\x12.\n" +
 	"\x05range\x18\f \x01(\v2\x18.flowrun.plugin.v1.RangeR\x05range\x12 \n" +
 	"\vincremental\x18\r \x01(\bR\vincremental\x12\x16\n" +
-	"\x06recipe\x18\x0e \x01(\fR\x06recipe\"\x87\x01\n" +
+	"\x06recipe\x18\x0e \x01(\fR\x06recipe\x12%\n" +
+	"\x0eschemas_decide\x18\x0f \x01(\bR\rschemasDecide\"\x87\x01\n" +
 	"\x06Paging\x12!\n" +
 	"\fcursor_field\x18\x01 \x01(\tR\vcursorField\x12\x1f\n" +
 	"\vitems_field\x18\x02 \x01(\tR\n" +

@@ -31,7 +31,7 @@ var (
 	inputs = map[string]schema{
 		"word":  object([]string{"name"}, schema{"name": schema{"type": "string", "minLength": 1}, "size": schema{"type": "integer", "default": 10}, "exact": schema{"type": "boolean"}}),
 		"items": object([]string{}, schema{"cursor": text}),
-		"note":  object([]string{"text"}, schema{"text": text}),
+		"note":  object([]string{"text"}, schema{"text": schema{"type": "string", "minLength": 1}}),
 		"notes": object([]string{}, schema{}),
 		"pay":   object([]string{"reference"}, schema{"reference": text}),
 		"wait":  object([]string{}, schema{}),
@@ -75,7 +75,10 @@ func (p *plugin) Describe(_ context.Context, r *pluginv1.DescribeRequest) (*plug
 			}
 		case "items":
 			a.Paging = &pluginv1.Paging{CursorField: "cursor", ItemsField: "items", NextField: "next", Identity: "id"}
+		case "notes", "wait":
+			a.SchemasDecide = true
 		case "note":
+			a.SchemasDecide = !p.has("validate.expressions") // that fault breaks this word too
 			a.Effect = pluginv1.Effect_EFFECT_KEYED
 		case "pay", "key":
 			a.Effect = pluginv1.Effect_EFFECT_ONCE
@@ -204,6 +207,9 @@ func (p *plugin) Validate(_ context.Context, r *pluginv1.ValidateRequest) (*plug
 	}
 	if p.has("validate.examples") && strings.Contains(string(r.GetInput().GetJson()), "refused") {
 		kept = append(kept, problem{"/name", "refused"})
+	}
+	if p.has("validate.decided") && r.GetAction() == "note" && strings.Contains(string(r.GetInput().GetJson()), "üü") {
+		kept = append(kept, problem{"/text", "it is not ASCII"})
 	}
 	if r.GetConfig() != nil {
 		for _, f := range check(r.GetConfig().GetJson(), config, r.GetConfigUnknown()) {
