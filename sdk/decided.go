@@ -16,7 +16,7 @@ func (a *action) schemasDecide() bool {
 		return false
 	}
 	if a.rawInput != nil { // nothing says that another type takes all that the author's schema takes
-		return a.inputType == rawType
+		return a.inputType == rawType || a.inputType == reflect.TypeFor[map[string]any]()
 	}
 	return takesAll(a.inputType, nil)
 }

@@ -48,12 +48,13 @@ func TestWhichActionsTheirSchemasDecide(t *testing.T) {
 		return written(`{"type":"object","additionalProperties":false,"properties":{"a":` + field + `}}`)
 	}
 	for name, got := range map[string]bool{
-		"tags alone":             decides[decidedIn](),
-		"nothing":                decides[nothing](),
-		"a schema and a value":   decides[Value](object(`{"type":["string","null"],"enum":["a",null]}`)),
-		"a type that is another": decides[Value](object(`{"type":["string","integer"]}`)),
-		"any value":              decides[Value](object(`{}`)),
-		"choices":                decides[Value](object(`{"anyOf":[{"type":"string"}]}`)), // not read here
+		"tags alone":              decides[decidedIn](),
+		"nothing":                 decides[nothing](),
+		"a schema and a value":    decides[Value](object(`{"type":["string","null"],"enum":["a",null]}`)),
+		"a schema and any object": decides[map[string]any](object(`{"type":"string"}`)),
+		"a type that is another":  decides[Value](object(`{"type":["string","integer"]}`)),
+		"any value":               decides[Value](object(`{}`)),
+		"choices":                 decides[Value](object(`{"anyOf":[{"type":"string"}]}`)), // not read here
 	} {
 		if !got {
 			t.Errorf("%s: the schemas decide, and it is not said", name)

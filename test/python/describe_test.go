@@ -2,6 +2,7 @@ package python
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,8 +48,30 @@ func describeAlike(t *testing.T, both map[string]*twin) {
 	if diff := cmp.Diff(readable(described["go"]), readable(described["python"])); diff != "" {
 		t.Errorf("schemas (-go +python):\n%s", diff)
 	}
+	decidedAlike(t, described["go"], described["python"])
 	if diff := cmp.Diff(described["go"], described["python"], protocmp.Transform()); diff != "" {
 		t.Errorf("descriptions (-go +python):\n%s", diff)
+	}
+}
+
+// decidedAlike: both say of the same actions that their schemas decide, but for those whose
+// patterns and times another program reads. It takes the word out of both.
+func decidedAlike(t *testing.T, inGo, inPython *pluginv1.DescribeResponse) {
+	t.Helper()
+	var said []string
+	for i, a := range inGo.GetActions() {
+		other := inPython.GetActions()[i]
+		strict := strings.Contains(string(a.GetInputSchema()), `"pattern"`) || strings.Contains(string(a.GetInputSchema()), `"date-time"`)
+		if a.GetSchemasDecide() != other.GetSchemasDecide() && (!strict || other.GetSchemasDecide()) {
+			t.Errorf("%s: its schemas decide in Go: %v, in Python: %v", a.GetName(), a.GetSchemasDecide(), other.GetSchemasDecide())
+		}
+		if other.GetSchemasDecide() {
+			said = append(said, a.GetName())
+		}
+		a.SchemasDecide, other.SchemasDecide = false, false
+	}
+	if len(said) == 0 || len(said) == len(inGo.GetActions()) {
+		t.Errorf("the SDK for Python says of %q that their schemas decide", said)
 	}
 }
 
