@@ -30,17 +30,16 @@ func (c *checker) actionOf(node *spec.Node) *action {
 		return nil
 	}
 	name := node.Text
+	if known := c.actions[name]; known != nil {
+		c.deprecated(node, known.plan)
+		return known
+	}
 	found, ok := c.catalog.Action(name)
 	if !ok {
 		c.unknownAction(node)
 		return nil
 	}
-	if found.Deprecated != "" {
-		c.problems.Warnf(node.Pos, CodeDeprecated, "`%s` is deprecated", name).Hint = diag.Say(found.Deprecated)
-	}
-	if known := c.actions[name]; known != nil {
-		return known
-	}
+	c.deprecated(node, found)
 	a := &action{plan: found}
 	var err error
 	if a.input, err = typeOf(found.Input); err == nil {
@@ -52,6 +51,13 @@ func (c *checker) actionOf(node *spec.Node) *action {
 	}
 	c.actions[name] = a
 	return a
+}
+
+// deprecated warns of an action that should not be used any more.
+func (c *checker) deprecated(node *spec.Node, a *plan.Action) {
+	if a.Deprecated != "" {
+		c.problems.Warnf(node.Pos, CodeDeprecated, "`%s` is deprecated", node.Text).Hint = diag.Say(a.Deprecated)
+	}
 }
 
 func typeOf(text []byte) (*schema.Type, error) {

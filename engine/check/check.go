@@ -50,6 +50,7 @@ func newChecker(ctx context.Context, tree *spec.Workflow, catalog Catalog) *chec
 		texts:   map[*spec.Node]*text{},
 		actions: map[string]*action{},
 		byID:    map[string]*step{},
+		chosen:  map[string]chosen{},
 		plan:    &plan.Workflow{Format: plan.FormatVersion, File: tree.File, Source: string(tree.Source)},
 	}
 	if project, ok := catalog.(LimitCatalog); ok {
@@ -73,6 +74,7 @@ type checker struct {
 	texts   map[*spec.Node]*text
 	actions map[string]*action
 	byID    map[string]*step
+	chosen  map[string]chosen // the connection of a plugin where a step names none, by plugin
 	main    *list
 	inputs  *schema.Type
 	memory  memory      // what the workflow keeps between runs

@@ -1,10 +1,10 @@
 package check
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
 )
@@ -83,18 +83,36 @@ func (c *checker) connectionKnown(s *step) string {
 // defaultConnection is the one named like the plugin, else the plugin's only
 // one. A plugin without any stands under its own name, with an empty config.
 func (c *checker) defaultConnection(s *step, plugin string) {
-	name, several := c.connectionByDefault(plugin)
+	_, several := c.connectionByDefault(plugin)
 	if len(several) > 0 {
 		c.errorAt(s.src.Uses.Pos, CodeWhichOne, "the plugin `%s` has several connections: %s", plugin, strings.Join(several, ", ")).Hint =
 			diag.Say("say which one: `connection: " + several[0] + "`")
 		return
 	}
-	s.plan.Connection = &plan.Value{Kind: plan.ValueLiteral, Literal: jsonText(name)}
+	value := literal(c.chosen[plugin].text)
+	s.plan.Connection = &value
+}
+
+// chosen is the connection of a plugin where a step names none.
+type chosen struct {
+	name    string
+	text    json.RawMessage // the name, as steps have it
+	several []string        // of which one must be named; nil = it is known
 }
 
 // connectionByDefault is the connection of a plugin where none is named, or the several
 // of which one must be named.
 func (c *checker) connectionByDefault(plugin string) (name string, several []string) {
+	known, asked := c.chosen[plugin]
+	if !asked {
+		known.name, known.several = c.choose(plugin)
+		known.text = jsonText(known.name)
+		c.chosen[plugin] = known
+	}
+	return known.name, known.several
+}
+
+func (c *checker) choose(plugin string) (name string, several []string) {
 	name = plugin
 	if sandboxed, ok := c.catalog.(DefaultCatalog); ok {
 		if own := sandboxed.DefaultConnection(plugin); own != "" {

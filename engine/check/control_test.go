@@ -104,7 +104,7 @@ workflow's inputs and roots. It never sees YAML, references, triggers, schemas o
 when it reports anything on the line of the mistake.
 
 Speed, on two cores (` + "`go test ./engine/check -run xxx -bench Validate`" + `): 100 files of 30 steps in about 200 ms, 30 µs an expression; one file
-of 1,000 steps in about 80 ms. Identical questions to a plugin's Validate are asked once; those that it had nothing to say to are not asked by the next process either, so that checking a workflow again starts no plugin.
+of 1,000 steps in about 80 ms. An action whose schemas decide everything is not asked ([ADR 82](adr/0082-what-schemas-decide.md)). Identical questions to a plugin's Validate are asked once; those that it had nothing to say to are not asked by the next process either, so that checking a workflow again starts no plugin.
 
 | mistakes in | planted | flowrun, exact | expr alone, found | expr alone, exact |
 |---|---|---|---|---|

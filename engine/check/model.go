@@ -95,8 +95,10 @@ func (s *step) hasEdge(to *step) bool {
 
 func (c *checker) newList(from []*spec.Step, loop *step, h handler) *list {
 	l := &list{loop: loop, handler: h}
+	all := make([]step, len(from)) // of a file: kept and dropped together
 	for i, src := range from {
-		s := &step{src: src, list: l, index: i}
+		s := &all[i]
+		s.src, s.list, s.index = src, l, i
 		if src.Kind == spec.LoopStep {
 			s.inner = c.newList(src.Steps, s, h)
 		}

@@ -14,7 +14,10 @@ const handlerTimeout = 5 * time.Minute
 
 // steps checks the steps of a list and returns their plans.
 func (c *checker) steps(l *list) []plan.Step {
-	var out []plan.Step
+	if len(l.steps) == 0 {
+		return nil
+	}
+	out := make([]plan.Step, 0, len(l.steps))
 	for _, s := range l.steps {
 		c.checkStep(s)
 		out = append(out, *s.plan)
@@ -81,6 +84,9 @@ func (c *checker) common(s *step) {
 // planned are the ids of the steps that s follows: those that are written, or stand
 // above it, and the others, which it reads.
 func (s *step) planned() (needs, reads []string) {
+	if len(s.needs) == 0 {
+		return nil, nil
+	}
 	written := make(map[string]bool, len(s.needs))
 	for _, e := range s.needs {
 		if id := e.to.planID(); !e.read && !written[id] {

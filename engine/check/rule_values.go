@@ -328,10 +328,10 @@ func (v *valuer) object(node *spec.Node, t *schema.Type, pointer string, in bool
 	}
 	t = tagged(node, t)
 	in = in || t != nil && t.Secret
-	var bindings []plan.Binding
-	var parts []plan.Value
-	var fields []schema.Field
-	messages := map[string]json.RawMessage{}
+	bindings := make([]plan.Binding, 0, len(node.Pairs))
+	parts := make([]plan.Value, 0, len(node.Pairs))
+	fields := make([]schema.Field, 0, len(node.Pairs))
+	known := make([]jsonMember, 0, len(node.Pairs))
 	for _, pair := range node.Pairs {
 		name := pair.Key.Text
 		fieldType, ok := v.fieldType(node, pair, t)
@@ -344,11 +344,11 @@ func (v *valuer) object(node *spec.Node, t *schema.Type, pointer string, in bool
 		parts = append(parts, part.plan)
 		fields = append(fields, schema.Required(name, part.typ))
 		if part.json != nil {
-			messages[name] = part.json
+			known = append(known, jsonMember{name, part.json})
 		}
 	}
 	v.missing(node, t)
-	out := folded(value{plan: plan.Value{Kind: plan.ValueObject, Object: bindings}, json: encode(messages), typ: schema.ObjectOf(fields...)}, parts)
+	out := folded(value{plan: plan.Value{Kind: plan.ValueObject, Object: bindings}, json: encodeObject(known), typ: schema.ObjectOf(fields...)}, parts)
 	if t != nil && t.Variants != nil && out.plan.Kind == plan.ValueLiteral && !v.bad {
 		if err := t.Check(out.json); err != nil {
 			v.mismatch(node, CodeLiteral, err)

@@ -1,5 +1,7 @@
 package spec
 
+import "strings"
+
 // tracer rebuilds the text of a scalar from its source and remembers for every
 // byte where it stands. YAML libraries do not say that; without it a problem
 // inside a quoted or folded text could only be shown at its start.
@@ -15,6 +17,10 @@ type tracer struct {
 // block map or list around it, -1 at the top. When the rebuilt text differs
 // from n.Text the places stay unknown, so that no wrong place is ever shown.
 func (n *Node) trace(indent int) {
+	if n.standsAsItIs() {
+		n.end = n.start + len(n.Text)
+		return
+	}
 	t := &tracer{source: n.source.text, at: n.start}
 	var ok bool
 	switch n.Style {
@@ -37,6 +43,16 @@ func (n *Node) trace(indent int) {
 	if !t.contiguous(n.start) {
 		n.places = append(t.places, int32(n.textEnd()))
 	}
+}
+
+// standsAsItIs reports whether n is plain text that stands on one line of the file, byte
+// for byte: then there is nothing to rebuild.
+func (n *Node) standsAsItIs() bool {
+	if n.Style != Plain || n.Text == "" || isBlank(n.Text[len(n.Text)-1]) || strings.ContainsAny(n.Text, "\r\n") {
+		return false
+	}
+	end := n.start + len(n.Text)
+	return end <= len(n.source.text) && string(n.source.text[n.start:end]) == n.Text
 }
 
 // contiguous reports whether the text stands in the file as it is, from start.

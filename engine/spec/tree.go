@@ -117,7 +117,7 @@ func (r *reader) steps(pair Pair) []*Step {
 	if len(pair.Value.Items) == 0 {
 		r.problems.Errorf(pair.Value.Pos, CodeNoElements, "`%s` needs at least one step", pair.Key.Text)
 	}
-	var steps []*Step
+	steps := make([]*Step, 0, len(pair.Value.Items))
 	for _, item := range pair.Value.Items {
 		switch {
 		case item.Kind == Mapping:
@@ -137,7 +137,6 @@ func (r *reader) steps(pair Pair) []*Step {
 func (r *reader) read(node *Node) *Step {
 	step := &Step{Node: node}
 	second := r.kind(step)
-	slots := step.slots()
 	unknown := false // an unknown key may be the one that says what the step does
 	for _, pair := range node.Pairs {
 		key := r.key(pair.Key, r.step)
@@ -153,7 +152,7 @@ func (r *reader) read(node *Node) *Step {
 		}
 		if key.Name == "steps" {
 			step.Steps = r.steps(pair)
-		} else if slot := slots[key.Name]; slot != nil {
+		} else if slot := step.slot(key.Name); slot != nil {
 			*slot = pair.Value
 		} else {
 			step.Others = append(step.Others, Other{Key: key, Pair: pair})

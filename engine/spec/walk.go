@@ -15,13 +15,27 @@ type walker struct {
 	aside    setAside
 	nodes    int
 	exceeded bool
+	room     []Node // for the next ones: nodes of a file are kept and dropped together
+}
+
+// nodesAtOnce is how many nodes are allocated at a time.
+const nodesAtOnce = 64
+
+func (w *walker) newNode() *Node {
+	if len(w.room) == 0 {
+		w.room = make([]Node, nodesAtOnce)
+	}
+	n := &w.room[0]
+	w.room = w.room[1:]
+	return n
 }
 
 // node converts one node. indent is the column, from 0, of the block map or
 // list around it.
 func (w *walker) node(from *yaml.Node, indent, depth int) *Node {
 	offset, pos := w.cursor.locate(from.Line, from.Column)
-	n := &Node{source: w.source, start: offset, Pos: pos}
+	n := w.newNode()
+	n.source, n.start, n.Pos = w.source, offset, pos
 	if w.nodes++; w.nodes > w.limits.Nodes {
 		w.exceed(n.Pos, CodeNodes, "the file has more than %d values", w.limits.Nodes)
 	}
@@ -56,6 +70,7 @@ func (w *walker) node(from *yaml.Node, indent, depth int) *Node {
 		w.mapping(n, from, indent, depth)
 		return n
 	}
+	n.Items = make([]*Node, 0, len(from.Content))
 	for _, item := range from.Content {
 		if w.exceeded {
 			break
@@ -136,7 +151,11 @@ func (w *walker) mapping(n *Node, from *yaml.Node, indent, depth int) {
 		w.exceed(n.Pos, CodeKeys, "the map has more than %d keys", w.limits.Keys)
 		return
 	}
-	first := make(map[string]*Node, len(from.Content)/2)
+	n.Pairs = make([]Pair, 0, len(from.Content)/2)
+	var index map[string]*Node // of the keys; few are looked through
+	if len(from.Content)/2 > fewKeys {
+		index = make(map[string]*Node, len(from.Content)/2)
+	}
 	for i := 0; i+1 < len(from.Content) && !w.exceeded; i += 2 {
 		key := w.node(from.Content[i], indent, depth)
 		value := w.node(from.Content[i+1], indent, depth)
@@ -145,15 +164,31 @@ func (w *walker) mapping(n *Node, from *yaml.Node, indent, depth int) {
 			n.Bad = n.Bad || key.Kind == Mapping && key.Flow && n.Flow // {{ … }} of another product
 			continue
 		}
-		if earlier, ok := first[key.Text]; ok {
+		if earlier := n.written(key.Text, index); earlier != nil {
 			problem := w.problems.Errorf(key.Pos, CodeDuplicateKey, "the key `%s` is written twice in this map", key.Text)
 			problem.Hint = diag.Say("remove one of them")
 			problem.Related = []diag.Related{{Pos: earlier.Pos, Message: "first written here"}}
 			continue
 		}
-		first[key.Text] = key
+		if index != nil {
+			index[key.Text] = key
+		}
 		n.Pairs = append(n.Pairs, Pair{Key: key, Value: value})
 	}
+}
+
+// fewKeys is how many keys of a map are looked through for one that is written twice: a
+// table of them costs more.
+const fewKeys = 8
+
+// written returns the key of that text that n has already, nil where it has none. index is
+// the table of its keys, nil where it has few.
+func (n *Node) written(text string, index map[string]*Node) *Node {
+	if index != nil {
+		return index[text]
+	}
+	pair, _ := n.Pair(text)
+	return pair.Key
 }
 
 // key reports a key that is not text; false leaves the pair out.

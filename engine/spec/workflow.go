@@ -1,5 +1,7 @@
 package spec
 
+import "sync"
+
 // Workflow is a workflow as its author wrote it. A field is nil when the key is
 // not there or its value has the wrong shape, which was reported.
 type Workflow struct {
@@ -87,13 +89,42 @@ func (w *Workflow) lists() map[string]*[]*Step {
 	return map[string]*[]*Step{"steps": &w.Steps, "on_success": &w.OnSuccess, "on_failure": &w.OnFailure, "finally": &w.Finally}
 }
 
-func (s *Step) slots() map[string]**Node {
-	return map[string]**Node{
-		"id": &s.ID, "name": &s.Name, "uses": &s.Uses, "with": &s.With, "connection": &s.Connection,
-		"let": &s.Let, "set_state": &s.SetState, "foreach": &s.Foreach, "batch": &s.Batch, "as": &s.As, "key": &s.Key,
-		"max_parallel": &s.MaxParallel, "collect": &s.Collect, "needs": &s.Needs, "if": &s.If,
-		"run_if": &s.RunIf, "repeat": &s.Repeat, "retry": &s.Retry, "timeout": &s.Timeout,
-		"within": &s.Within, "cache": &s.Cache, "paginate": &s.Paginate, "incremental": &s.Incremental,
-		"on_error": &s.OnError, "on_unknown": &s.OnUnknown,
+// stepSlots are the fields of a step by the keys that they are made for.
+var stepSlots = sync.OnceValue(func() map[string]func(*Step) **Node {
+	return map[string]func(*Step) **Node{
+		"id":           func(s *Step) **Node { return &s.ID },
+		"name":         func(s *Step) **Node { return &s.Name },
+		"uses":         func(s *Step) **Node { return &s.Uses },
+		"with":         func(s *Step) **Node { return &s.With },
+		"connection":   func(s *Step) **Node { return &s.Connection },
+		"let":          func(s *Step) **Node { return &s.Let },
+		"set_state":    func(s *Step) **Node { return &s.SetState },
+		"foreach":      func(s *Step) **Node { return &s.Foreach },
+		"batch":        func(s *Step) **Node { return &s.Batch },
+		"as":           func(s *Step) **Node { return &s.As },
+		"key":          func(s *Step) **Node { return &s.Key },
+		"max_parallel": func(s *Step) **Node { return &s.MaxParallel },
+		"collect":      func(s *Step) **Node { return &s.Collect },
+		"needs":        func(s *Step) **Node { return &s.Needs },
+		"if":           func(s *Step) **Node { return &s.If },
+		"run_if":       func(s *Step) **Node { return &s.RunIf },
+		"repeat":       func(s *Step) **Node { return &s.Repeat },
+		"retry":        func(s *Step) **Node { return &s.Retry },
+		"timeout":      func(s *Step) **Node { return &s.Timeout },
+		"within":       func(s *Step) **Node { return &s.Within },
+		"cache":        func(s *Step) **Node { return &s.Cache },
+		"paginate":     func(s *Step) **Node { return &s.Paginate },
+		"incremental":  func(s *Step) **Node { return &s.Incremental },
+		"on_error":     func(s *Step) **Node { return &s.OnError },
+		"on_unknown":   func(s *Step) **Node { return &s.OnUnknown },
 	}
+})
+
+// slot is the field of a key, nil where none is made for it.
+func (s *Step) slot(key string) **Node {
+	field := stepSlots()[key]
+	if field == nil {
+		return nil
+	}
+	return field(s)
 }
