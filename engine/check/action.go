@@ -40,11 +40,7 @@ func (c *checker) actionOf(node *spec.Node) *action {
 		return nil
 	}
 	c.deprecated(node, found)
-	a := &action{plan: found}
-	var err error
-	if a.input, err = typeOf(found.Input); err == nil {
-		a.output, err = typeOf(found.Output)
-	}
+	a, err := actionTypes(found)
 	if err != nil {
 		c.errorAt(node.Pos, CodeNotAsked, "the schema of `%s` can't be read: %s", name, err.Error()).Hint = diag.Say("this is a fault of the plugin " + found.Plugin)
 		return nil
@@ -58,6 +54,16 @@ func (c *checker) deprecated(node *spec.Node, a *plan.Action) {
 	if a.Deprecated != "" {
 		c.problems.Warnf(node.Pos, CodeDeprecated, "`%s` is deprecated", node.Text).Hint = diag.Say(a.Deprecated)
 	}
+}
+
+// actionTypes reads the schemas of an action.
+func actionTypes(found *plan.Action) (*action, error) {
+	a := &action{plan: found}
+	var err error
+	if a.input, err = typeOf(found.Input); err == nil {
+		a.output, err = typeOf(found.Output)
+	}
+	return a, err
 }
 
 func typeOf(text []byte) (*schema.Type, error) {

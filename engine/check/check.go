@@ -119,6 +119,7 @@ func (c *checker) run() {
 	for _, l := range lists {
 		c.reads(l)
 	}
+	c.askAhead(lists)
 	c.plan.Steps = c.steps(c.main)
 	c.plan.OnSuccess = c.steps(handlers[0])
 	c.plan.OnFailure = c.steps(handlers[1])

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -34,6 +35,11 @@ func TestRangeThatIsCutIsNotAskedAbout(t *testing.T) {
 			mustPlan(t, catalog, "flowrun: v1\nsteps:\n  - uses: task.done\n    with: "+c.with+c.paginate+"\n")
 			if diff := cmp.Diff([]question{c.want}, catalog.asked, cmp.AllowUnexported(question{})); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
+			}
+			ahead := &aheadCatalog{fakeCatalog: catalog, ahead: map[string]bool{}, asked: map[string]bool{}}
+			mustPlan(t, ahead, "flowrun: v1\nsteps:\n  - uses: task.done\n    with: "+c.with+c.paginate+"\n  - id: other\n    uses: task.done\n    with: "+strings.Replace(c.with, `"p"`, `"q"`, 1)+c.paginate+"\n")
+			if diff := cmp.Diff(ahead.asked, ahead.ahead); diff != "" || len(ahead.ahead) != 2 {
+				t.Errorf("asked (-) and told ahead (+)\n%s", diff)
 			}
 		})
 	}

@@ -21,6 +21,7 @@ type valuer struct {
 	unknown []string    // JSON pointers of what is known only when the step runs
 	bad     bool        // a problem was reported
 	field   bool        // the place is an action's input, else one of the workflow
+	quiet   bool        // nothing is reported, and expressions are only passed by: to see what is known
 }
 
 // value is one value with what is known of it. json is nil when a part is not
@@ -35,6 +36,9 @@ func anyValue() value { return value{typ: eval.Faulty} }
 
 func (v *valuer) problem(pos diag.Pos, code, format string, args ...any) *diag.Problem {
 	v.bad = true
+	if v.quiet {
+		return &diag.Problem{}
+	}
 	return v.c.errorAt(pos, code, format, args...)
 }
 
@@ -62,6 +66,10 @@ func (v *valuer) scalar(node *spec.Node, t *schema.Type, pointer string, in bool
 	case text.bad:
 		v.bad = true
 		v.checkParts(text)
+		return anyValue()
+	case v.quiet && (named || text.hasExpr()):
+		v.bad = v.bad || named && !text.hasExpr() // a file is read once, when the step is checked
+		v.unknown = append(v.unknown, pointer)
 		return anyValue()
 	case named && !text.hasExpr() && text.literal() != "" && !node.IsNull():
 		return v.file(node, text.literal(), t)

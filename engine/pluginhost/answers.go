@@ -9,7 +9,7 @@ import (
 const (
 	// maxAnswers bounds the remembered answers of Validate, for a server that checks
 	// many workflows.
-	maxAnswers = 1000
+	maxAnswers = 4000
 	// maxAnswersFile bounds the file of them, in bytes.
 	maxAnswersFile = 1 << 20
 )

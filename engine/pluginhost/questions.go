@@ -47,6 +47,13 @@ func (h *Host) ValidateOn(ctx context.Context, action, digest string, conn Conne
 	return h.askAbout(ctx, u, c, a, conn, input, unknown)
 }
 
+// Asks reports whether ValidateOn asks the plugin about inputs of an action: false where the
+// schemas decide, and where there is no such action.
+func (h *Host) Asks(ctx context.Context, action, digest string) bool {
+	_, _, a, err := h.asked(ctx, action, digest)
+	return err == nil && !a.decided
+}
+
 // asked finds the action of a question.
 func (h *Host) asked(ctx context.Context, action, digest string) (*unit, *contract, *actionContract, error) {
 	plugin, name := splitAction(action)

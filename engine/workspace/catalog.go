@@ -29,6 +29,7 @@ var (
 	_ check.ConnectionCatalog = (*catalog)(nil)
 	_ check.DeliveryCatalog   = (*catalog)(nil)
 	_ check.LimitCatalog      = (*catalog)(nil)
+	_ check.AheadCatalog      = (*catalog)(nil)
 )
 
 // Action returns an action by its full name.

@@ -20,9 +20,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// feedPlugin gives no tokens.
+// feedPlugin gives no tokens, and has a rule about an input.
 func feedPlugin() *sdk.Plugin {
-	return sdk.New("feed", "1.0.0", "A list", sdk.Read("list", "Read the list", func(*sdk.Call[struct{}], struct{}) (struct{}, error) { return struct{}{}, nil }))
+	return sdk.New("feed", "1.0.0", "A list", sdk.Read("list", "Read the list", func(*sdk.Call[struct{}], struct{}) (struct{}, error) { return struct{}{}, nil }),
+		sdk.Read("meet", "Has a rule", func(*sdk.Call[struct{}], meetIn) (struct{}, error) { return struct{}{}, nil }, sdk.ValidateWith(meeting())))
 }
 
 type loginConfig struct {
