@@ -1,7 +1,9 @@
 package bench_test
 
 import (
+	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -44,6 +46,35 @@ func TestAllocationsOfAStep(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := count(2, c.units, c.body)
+			t.Logf("%.0f allocations, %.0f bytes", got.allocations, got.bytes)
+			if got.allocations > c.most.allocations || got.bytes > c.most.bytes {
+				t.Errorf("%.0f allocations and %.0f bytes, at most %.0f and %.0f are due", got.allocations, got.bytes, c.most.allocations, c.most.bytes)
+			}
+		})
+	}
+}
+
+// The first run of a file takes its parse, its check and its plan besides, and no question
+// to a plugin whose schemas decide: a question costs 130 allocations a step.
+func TestAllocationsOfTheFirstRunOfAFile(t *testing.T) {
+	e := open(t)
+	run(t, e, sequence(1, "read"))
+	files := 0
+	fresh := func(source string) string {
+		files++ // inputs that no file before had: answers of plugins are kept
+		return strings.ReplaceAll(source, "{n: ", fmt.Sprintf("{n: %d", 100+files))
+	}
+	for _, c := range []struct {
+		name string
+		body func()
+		most counted
+	}{
+		{"S2, a step with an effect", func() { run(t, e, fresh(sequence(300, "write"))) }, counted{360, 51_000}},
+		{"S2r, a reading step", func() { run(t, e, fresh(sequence(300, "read"))) }, counted{255, 32_000}},
+		{"S3, a step of many at once", func() { run(t, e, fresh(fan(300, "read"))) }, counted{250, 33_000}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := count(2, 300, c.body)
 			t.Logf("%.0f allocations, %.0f bytes", got.allocations, got.bytes)
 			if got.allocations > c.most.allocations || got.bytes > c.most.bytes {
 				t.Errorf("%.0f allocations and %.0f bytes, at most %.0f and %.0f are due", got.allocations, got.bytes, c.most.allocations, c.most.bytes)
