@@ -49,7 +49,7 @@ func TestALoginsActionsHaveTheShapesThatAreCalled(t *testing.T) {
 			}
 			c := &contract{Description: &Description{Login: &test.login}, actions: map[string]*actionContract{}}
 			for name, part := range parts {
-				action, err := checkAction(&plan.Action{Name: name, Effect: plan.EffectRead, Input: document(part[0], true), Output: document(part[1], false)}, nil, nil)
+				action, err := checkAction(&plan.Action{Name: name, Effect: plan.EffectRead, Input: document(part[0], true), Output: document(part[1], false)}, &Description{}, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
