@@ -151,3 +151,16 @@ func allocatedIn(function string) (callers []string) {
 	}
 	return callers
 }
+
+// oneStepProject is a project with a workflow of one step in one bundled plugin.
+func oneStepProject(t *testing.T, sandbox string) string {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, dir, "flowrun.yaml", "limits: {sandbox: "+sandbox+"}\nplugins: {files: {grants: {paths: [./data]}}}\nconnections: {files: {plugin: files, config: {roots: {data: {path: ./data}}}}}\n")
+	write(t, dir, "one.yaml", "flowrun: v1\nname: one\nsteps:\n  - {id: one, uses: files.read, with: {root: data, path: a.txt}}\n")
+	if err := os.Mkdir(filepath.Join(dir, "data"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "data/a.txt", "one\n")
+	return dir
+}
