@@ -38,42 +38,65 @@ func (r *run) begin(op *drive.Operation) {
 	}
 }
 
+// call is a call that the run has begun.
+type call struct {
+	dispatch.Call
+	op     *drive.Operation
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+// startCall begins a call. It is made by the run's worker when that has read all that came,
+// or by another goroutine.
 func (r *run) startCall(op *drive.Operation) {
-	command := op.Command
 	ctx, cancel := context.WithCancel(r.driver.ctx)
 	op.Stop = cancel
-	request := r.request(command)
-	one := dispatch.Call{
-		Action: r.workflow.Actions[command.Call.Action], Command: command.Call, Request: request, Listener: &sink{run: r, step: request.Step},
+	request := r.request(op.Command)
+	if r.next != nil {
+		r.makeBeside(r.next)
 	}
+	r.next = &call{op: op, ctx: ctx, cancel: cancel, Call: dispatch.Call{
+		Action: r.workflow.Actions[request.Action], Command: op.Command.Call, Request: request, Listener: &sink{run: r, step: request.Step},
+	}}
+}
+
+// makeBeside has a call made on a goroutine of its own.
+func (r *run) makeBeside(made *call) {
 	r.driver.workers.Go(func() {
-		defer cancel()
-		if command.Call.Reconcile != "" {
-			r.ask(ctx, op, one)
-			return
+		if r.mail.enter(r.make(made)) {
+			r.work()
 		}
-		end := r.driver.calls.Call(ctx, one)
-		if end.Released {
-			r.mail.put(message{released: &released{op: op, sent: end.Sent}})
-			return
-		}
-		event := op.Answer(end.Answer)
-		r.mail.put(message{event: &event, answerTo: op})
 	})
+}
+
+// make makes a call and returns what the run is to be told of its end. It is not the
+// worker's.
+func (r *run) make(made *call) message {
+	defer made.cancel()
+	op := made.op
+	if made.Command.Reconcile != "" {
+		return r.ask(made)
+	}
+	end := r.driver.calls.Call(made.ctx, made.Call)
+	if end.Released {
+		return message{released: &released{op: op, sent: end.Sent}}
+	}
+	event := op.Answer(end.Answer)
+	return message{event: &event, answerTo: op}
 }
 
 // ask asks about a lost call. What held the question up stands in the record of its
 // answer, as that of a call.
-func (r *run) ask(ctx context.Context, op *drive.Operation, question dispatch.Call) {
-	reply := r.driver.calls.Ask(ctx, question)
+func (r *run) ask(made *call) message {
+	op := made.op
+	reply := r.driver.calls.Ask(made.ctx, made.Call)
 	if reply.Released {
-		r.mail.put(message{released: &released{op: op}})
-		return
+		return message{released: &released{op: op}}
 	}
-	r.mail.put(message{
+	return message{
 		event:    &journal.Event{Kind: journal.Reconciled, Path: op.Command.Path, Outcome: &reply.Outcome, Waits: reply.Waits},
 		answerTo: op,
-	})
+	}
 }
 
 func (r *run) request(command journal.Command) runs.Request {

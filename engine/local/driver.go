@@ -1,6 +1,6 @@
 // Package local is the embedded driver of the Machine: it journals what
 // happens, applies it, dispatches the commands and turns their answers into
-// events. One goroutine owns each run.
+// events. Each run is driven by one goroutine at a time, and by none while nothing happens.
 package local
 
 import (
@@ -329,14 +329,21 @@ func (d *Driver) deliver(id string, left []message) {
 	}
 }
 
+// end ends the worker of a run that was launched.
+func (r *run) end() {
+	r.driver.release(r)
+	r.driver.workers.busy.Done()
+}
+
 // launch starts the run's worker. begin runs first on it, after a slot is free.
 func (d *Driver) launch(r *run, begin func()) {
+	d.workers.busy.Add(1) // until its end: meanwhile it may have no goroutine
 	d.workers.Go(func() {
-		defer d.release(r)
 		if !r.awaitSlot() {
+			r.end()
 			return
 		}
 		begin()
-		r.loop()
+		r.work()
 	})
 }

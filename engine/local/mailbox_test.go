@@ -7,7 +7,7 @@ import (
 )
 
 func TestAClosedMailboxReturnsWhatWasNotTaken(t *testing.T) {
-	m := newMailbox()
+	m := newMailbox(nil, nil)
 	if !m.put(message{stop: true}) {
 		t.Fatal("an open mailbox refused a message")
 	}

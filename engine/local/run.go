@@ -12,7 +12,8 @@ import (
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
-// run is one driven run. Its fields belong to its worker's goroutine.
+// run is one driven run. Its fields belong to its worker: the goroutine that reads its
+// mail, which is another one at another time.
 type run struct {
 	*drive.Run
 	driver   *Driver
@@ -28,6 +29,7 @@ type run struct {
 	forPeople atomic.Bool            // nothing goes on in it without a person or a signal
 	waits     map[string]limiterWait // by step; nil = none yet
 
+	next        *call    // begun, and not handed to a goroutine yet
 	unstored    []*batch // applied, not yet handed to the journal
 	logs        []runs.Log
 	uncommitted int // handed to the journal, not yet committed
@@ -70,15 +72,16 @@ type limiterWait struct {
 }
 
 func (d *Driver) newRun(row runs.Run, workflow *plan.Workflow, machine *interp.Machine) *run {
-	return &run{
+	r := &run{
 		Run:      drive.New(machine),
 		driver:   d,
 		workflow: workflow,
 		row:      row,
-		mail:     newMailbox(),
 		feed:     newFeed(),
 		ended:    make(chan struct{}),
 	}
+	r.mail = newMailbox(d.workers, r.work)
+	return r
 }
 
 // tryBegin takes a slot when one is free.
@@ -118,16 +121,42 @@ func (r *run) awaitSlot() bool {
 	return true
 }
 
-// loop takes messages until the run has nothing more to do, or is stopped.
-func (r *run) loop() {
-	defer r.halt()
+// work is the run's worker for as long as there are messages. Then it makes a call, where
+// the last of them led to one, and is the worker again with its answer, where nobody else
+// is: a step is a matter of one goroutine.
+func (r *run) work() {
+	for made := r.read(); made != nil; made = r.read() {
+		if !r.mail.enter(r.make(made)) {
+			return
+		}
+	}
+}
+
+// read handles messages until there are none, or until the run has nothing more to do or
+// is stopped, which ends it. Its answer is a call to make: the run may have another worker
+// by then.
+func (r *run) read() *call {
 	for !r.idle() {
-		for _, msg := range r.mail.take() {
+		if made := r.next; made != nil {
+			r.next = nil
+			if r.mail.leave() {
+				return made
+			}
+			r.makeBeside(made) // messages wait for this goroutine
+		}
+		messages := r.mail.take()
+		if messages == nil {
+			return nil
+		}
+		for _, msg := range messages {
 			r.handle(msg)
 		}
 		r.storeWhenDue()
 		r.stopWhenDrained()
 	}
+	r.halt()
+	r.end()
+	return nil
 }
 
 // idle reports whether the worker may end: all is durable and the Machine has

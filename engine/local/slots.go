@@ -102,8 +102,8 @@ func (r *run) awaitsPlace() bool {
 // launchBounded starts the worker of a run that begins or goes on with its
 // place. It serves messages while it waits.
 func (d *Driver) launchBounded(r *run, event *journal.Event) {
+	d.workers.busy.Add(1) // as launch
 	d.workers.Go(func() {
-		defer d.release(r)
 		if event != nil {
 			r.handle(message{event: event})
 		}
@@ -115,7 +115,7 @@ func (d *Driver) launchBounded(r *run, event *journal.Event) {
 			r.lineUp()
 		}
 		r.store()
-		r.loop()
+		r.work()
 	})
 }
 
