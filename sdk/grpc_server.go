@@ -65,7 +65,7 @@ func serveUntilShutdown(listener net.Listener, token string, plugin *Server) err
 			return &emptypb.Empty{}, nil
 		}, handlerOptions(0)...))
 	server.Handler = guard(token, mux)
-	err := server.Serve(listener)
+	err := server.Serve(readAhead{listener})
 	if errors.Is(err, http.ErrServerClosed) {
 		<-down
 		return nil

@@ -158,9 +158,12 @@ func (b *callBlobs) end(answer runs.Answer) error {
 	if answer.Completed == nil {
 		return nil
 	}
-	keep := slices.DeleteFunc(slices.Sorted(maps.Keys(b.finished)), func(digest string) bool {
-		return !bytes.Contains(answer.Completed.Output, []byte(digest))
-	})
+	var keep []string
+	if len(b.finished) > 0 {
+		keep = slices.DeleteFunc(slices.Sorted(maps.Keys(b.finished)), func(digest string) bool {
+			return !bytes.Contains(answer.Completed.Output, []byte(digest))
+		})
+	}
 	return b.store.EndBlobs(b.call, keep)
 }
 

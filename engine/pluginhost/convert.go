@@ -120,18 +120,28 @@ func progressOf(p *pluginv1.Progress) runs.Progress {
 }
 
 func runContextOf(req runs.Request) *pluginv1.RunContext {
-	return &pluginv1.RunContext{
-		Workflow: req.Workflow, RunId: req.RunID, StepId: req.Step, ScheduledAt: wireTime(req.ScheduledAt),
-		Attempt: uint32(max(req.Attempt, 0)), IdempotencyKey: req.IdempotencyKey, Traceparent: req.Traceparent,
-	}
+	run := new(pluginv1.RunContext)
+	setRunContext(run, req)
+	return run
+}
+
+func setRunContext(run *pluginv1.RunContext, req runs.Request) {
+	run.Workflow, run.RunId, run.StepId, run.ScheduledAt = req.Workflow, req.RunID, req.Step, wireTime(req.ScheduledAt)
+	run.Attempt, run.IdempotencyKey, run.Traceparent = uint32(max(req.Attempt, 0)), req.IdempotencyKey, req.Traceparent
 }
 
 func executeRequestOf(req runs.Request, action *actionContract, connection string, input clearDocument) *pluginv1.ExecuteRequest {
-	return &pluginv1.ExecuteRequest{
-		Action: action.Name, Recipe: action.recipe, Connection: connection,
-		Input: &pluginv1.Value{Json: input.json, Sensitive: input.sensitive},
-		Run:   runContextOf(req), Checkpoint: req.Checkpoint, PageCursor: req.PageCursor, Watermark: req.Watermark, PageNote: req.PageNote, AllPages: req.AllPages,
-	}
+	all := new(struct { // what each call has, made at once
+		request pluginv1.ExecuteRequest
+		input   pluginv1.Value
+		run     pluginv1.RunContext
+	})
+	r := &all.request
+	r.Action, r.Recipe, r.Connection, r.Input, r.Run = action.Name, action.recipe, connection, &all.input, &all.run
+	r.Input.Json, r.Input.Sensitive = input.json, input.sensitive
+	setRunContext(r.Run, req)
+	r.Checkpoint, r.PageCursor, r.Watermark, r.PageNote, r.AllPages = req.Checkpoint, req.PageCursor, req.Watermark, req.PageNote, req.AllPages
+	return r
 }
 
 func diagnosticsOf(list []*pluginv1.Diagnostic) []Diagnostic {

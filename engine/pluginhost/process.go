@@ -65,6 +65,7 @@ type process struct {
 	runs     map[string]int // calls in flight by run id
 	dead     bool           // its end was counted
 	suspect  bool           // a call of it was given up: it may still be at work
+	idle     *time.Timer    // ends it when no call comes for a while; nil = it was never idle
 }
 
 // folders are a process's private places. tmp and socket end with it.

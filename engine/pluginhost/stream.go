@@ -87,9 +87,13 @@ func (s *callStream) ended() bool {
 // stream has ended, and nothing was sent.
 func (s *callStream) begin(ctx context.Context, number uint64, encoded []byte) *streamedCall {
 	call := &streamedCall{stream: s, ctx: ctx, number: number, ready: make(chan struct{}, 1)}
-	word := &pluginv1.CallWord{Call: number, Execute: encoded}
+	call.came = call.first[:0]
+	word := &call.word
+	word.Call, word.Execute = number, encoded
 	if deadline, ok := ctx.Deadline(); ok {
-		word.Timeout = durationpb.New(max(time.Until(deadline), 1))
+		left := max(time.Until(deadline), 1)
+		call.timeout.Seconds, call.timeout.Nanos = int64(left/time.Second), int32(left%time.Second)
+		word.Timeout = &call.timeout
 	}
 	s.mu.Lock()
 	if s.over != nil {
@@ -147,6 +151,11 @@ type streamedCall struct {
 	bytes int   // of came
 	over  error // behind what came: why there is no more
 	ready chan struct{}
+
+	// Room for what every call has: its request and, of most, the only event.
+	word    pluginv1.CallWord
+	timeout durationpb.Duration
+	first   [1]*pluginv1.CallEvent
 
 	// Of who reads it.
 	part  []byte // of an event that goes on

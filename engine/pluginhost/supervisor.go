@@ -300,13 +300,18 @@ func (u *unit) startIdle(p *process) {
 	if p.attached != nil || after < 0 || p.inFlight > 0 {
 		return
 	}
-	u.idle = time.AfterFunc(after, func() {
+	if u.idle = p.idle; u.idle != nil {
+		u.idle.Reset(after)
+		return
+	}
+	p.idle = time.AfterFunc(after, func() {
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		if u.process == p && p.inFlight == 0 {
 			u.retire(p)
 		}
 	})
+	u.idle = p.idle
 }
 
 // retire takes the process away from new calls; it ends with its last call.

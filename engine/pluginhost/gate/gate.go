@@ -78,22 +78,24 @@ func (g *Gate) pass(m protoreflect.Message, w *walk) *Fault {
 	if len(m.GetUnknown()) > 0 {
 		m.SetUnknown(nil) // of a later minor version: nobody reads it
 	}
-	var fault *Fault
-	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		step, listed := w.fields[field.Number()]
-		switch {
-		case !listed: // numbers, times, words of an enum
-		case step.message != nil:
-			fault = g.messages(value, field, step)
-		default:
-			fault = g.leaves(m, field, value, step)
+	for i := range w.steps { // numbers, times and words of an enum have none
+		step := &w.steps[i]
+		field := step.field
+		if !m.Has(field) {
+			continue
+		}
+		var fault *Fault
+		if step.message != nil {
+			fault = g.messages(m.Get(field), field, step)
+		} else {
+			fault = g.leaves(m, field, m.Get(field), step)
 		}
 		if fault != nil {
 			fault.Path = strings.TrimSuffix(string(field.Name())+"."+fault.Path, ".")
+			return fault
 		}
-		return fault == nil
-	})
-	return fault
+	}
+	return nil
 }
 
 func (g *Gate) messages(value protoreflect.Value, field protoreflect.FieldDescriptor, step *step) *Fault {

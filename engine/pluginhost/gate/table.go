@@ -141,11 +141,12 @@ func outboundRows(add adder) {
 
 // walk is what is to be done with the fields of a message.
 type walk struct {
-	fields map[protoreflect.FieldNumber]*step
+	steps []step
 }
 
 // step is what is to be done with one field: its message is walked, or it is a leaf.
 type step struct {
+	field   protoreflect.FieldDescriptor
 	message *walk
 	kind    Kind
 	limit   int
@@ -161,29 +162,30 @@ func walksOf(file protoreflect.FileDescriptor, table []Row) map[protoreflect.Ful
 	walks := map[protoreflect.FullName]*walk{}
 	messages := file.Messages()
 	for i := range messages.Len() {
-		walks[messages.Get(i).FullName()] = &walk{fields: map[protoreflect.FieldNumber]*step{}}
+		walks[messages.Get(i).FullName()] = &walk{}
 	}
 	for i := range messages.Len() {
 		fields := messages.Get(i).Fields()
 		for j := range fields.Len() {
 			field := fields.Get(j)
-			if made := stepOf(field, rows, walks); made != nil {
-				walks[messages.Get(i).FullName()].fields[field.Number()] = made
+			if made, has := stepOf(field, rows, walks); has {
+				w := walks[messages.Get(i).FullName()]
+				w.steps = append(w.steps, made)
 			}
 		}
 	}
 	return walks
 }
 
-func stepOf(field protoreflect.FieldDescriptor, rows map[protoreflect.FullName]Row, walks map[protoreflect.FullName]*walk) *step {
+func stepOf(field protoreflect.FieldDescriptor, rows map[protoreflect.FullName]Row, walks map[protoreflect.FullName]*walk) (made step, has bool) {
 	switch field.Kind() {
 	case protoreflect.MessageKind:
 		if inner := walks[field.Message().FullName()]; inner != nil {
-			return &step{message: inner}
+			return step{field: field, message: inner}, true
 		}
 	case protoreflect.StringKind, protoreflect.BytesKind:
 		row := rows[field.FullName()]
-		return &step{kind: row.Kind, limit: row.Limit}
+		return step{field: field, kind: row.Kind, limit: row.Limit}, true
 	}
-	return nil
+	return step{}, false
 }

@@ -10,6 +10,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -28,28 +29,50 @@ const MaxDepth = 1000
 // than 1,000 digits, values nested too deep. It returns what is wrong and where,
 // "" for nothing. The document is valid JSON by encoding/json.
 func Problem(doc []byte) string {
-	s := documentScan{doc: doc}
+	s := scans.Get().(*documentScan)
+	s.doc = doc
 	for s.at < len(doc) && s.problem == "" {
 		s.token()
 	}
-	return s.problem
+	problem := s.problem
+	s.reset()
+	scans.Put(s)
+	return problem
+}
+
+// scans are kept for the next document, with their room.
+var scans = sync.Pool{New: func() any { return new(documentScan) }}
+
+// maxRoom bounds what a scan keeps, in levels and names.
+const maxRoom = 64
+
+// reset lets go of a document.
+func (s *documentScan) reset() {
+	stack, names := s.stack[:cap(s.stack)], s.names[:cap(s.names)]
+	*s = documentScan{}
+	if len(stack) <= maxRoom && len(names) <= maxRoom {
+		clear(stack)
+		clear(names)
+		s.stack, s.names = stack[:0], names[:0]
+	}
 }
 
 // documentScan walks over the tokens of a document.
 type documentScan struct {
 	doc     []byte
 	at      int
-	stack   []*openValue
+	stack   []openValue
+	names   [][]byte // of the objects of stack, those of the innermost last
 	problem string
 }
 
 // openValue is an object or a list that the scan is inside of.
 type openValue struct {
 	object bool
-	name   string // of the member at hand
-	index  int    // of the element at hand
-	value  bool   // the member's name was read, its value comes next
-	names  []string
+	name   []byte          // of the member at hand
+	index  int             // of the element at hand
+	value  bool            // the member's name was read, its value comes next
+	from   int             // where its names begin
 	known  map[string]bool // of many names
 }
 
@@ -63,7 +86,7 @@ func (s *documentScan) top() *openValue {
 	if len(s.stack) == 0 {
 		return nil
 	}
-	return s.stack[len(s.stack)-1]
+	return &s.stack[len(s.stack)-1]
 }
 
 func (s *documentScan) token() {
@@ -75,9 +98,10 @@ func (s *documentScan) token() {
 			s.problem = fmt.Sprintf("its values lie more than %d deep in one another", MaxDepth)
 			return
 		}
-		s.stack = append(s.stack, &openValue{object: c == '{'})
+		s.stack = append(s.stack, openValue{object: c == '{', from: len(s.names)})
 		s.at++
 	case '}', ']':
+		s.names = s.names[:s.top().from]
 		s.stack = s.stack[:len(s.stack)-1]
 		s.at++
 	case ':':
@@ -126,36 +150,38 @@ func (s *documentScan) text() {
 
 // member notes the name of a member.
 func (s *documentScan) member(of *openValue, quoted []byte, escaped bool) {
-	name := string(quoted[1 : len(quoted)-1])
+	name := quoted[1 : len(quoted)-1]
 	if escaped {
-		if err := json.Unmarshal(quoted, &name); err != nil {
+		var text string
+		if err := json.Unmarshal(quoted, &text); err != nil {
 			return // it is valid JSON
 		}
+		name = []byte(text)
 	}
-	if of.knows(name) {
-		s.problem = fmt.Sprintf("`%s` stands twice%s", shown(name, 64), s.placeOf(len(s.stack)-1))
+	if s.knows(of, name) {
+		s.problem = fmt.Sprintf("`%s` stands twice%s", shown(string(name), 64), s.placeOf(len(s.stack)-1))
 		return
 	}
 	of.name = name
 }
 
-// knows reports whether the object has had this name, and notes it.
-func (v *openValue) knows(name string) bool {
-	if v.known != nil {
-		twice := v.known[name]
-		v.known[name] = true
+// knows reports whether the innermost object has had this name, and notes it.
+func (s *documentScan) knows(of *openValue, name []byte) bool {
+	if of.known != nil {
+		twice := of.known[string(name)]
+		of.known[string(name)] = true
 		return twice
 	}
-	for _, other := range v.names {
-		if other == name {
+	for _, other := range s.names[of.from:] {
+		if bytes.Equal(other, name) {
 			return true
 		}
 	}
-	v.names = append(v.names, name)
-	if len(v.names) > fewNames {
-		v.known = make(map[string]bool, 4*fewNames)
-		for _, other := range v.names {
-			v.known[other] = true
+	s.names = append(s.names, name)
+	if len(s.names)-of.from > fewNames {
+		of.known = make(map[string]bool, 4*fewNames)
+		for _, other := range s.names[of.from:] {
+			of.known[string(other)] = true
 		}
 	}
 	return false
@@ -169,12 +195,12 @@ func (s *documentScan) number() {
 		}
 		s.at++
 	}
-	text := string(s.doc[start:s.at])
+	text := s.doc[start:s.at]
 	switch {
 	case digits > MaxDigits:
 		s.problem = fmt.Sprintf("a number of %d digits, more than %d%s", digits, MaxDigits, s.place())
 	case endless(text):
-		s.problem = fmt.Sprintf("the number %s, which most readers turn into Infinity%s", shown(text, 64), s.place())
+		s.problem = fmt.Sprintf("the number %s, which most readers turn into Infinity%s", shown(string(text), 64), s.place())
 	case s.at == start:
 		s.at++ // not in valid JSON
 	}
@@ -183,11 +209,11 @@ func (s *documentScan) number() {
 // endless reports whether a number with an exponent is beyond what 64 bits of
 // floating point hold. One that is written out is an exact number of so many
 // digits.
-func endless(number string) bool {
-	if !strings.ContainsAny(number, "eE") {
+func endless(number []byte) bool {
+	if !bytes.ContainsAny(number, "eE") {
 		return false
 	}
-	f, err := strconv.ParseFloat(number, 64)
+	f, err := strconv.ParseFloat(string(number), 64)
 	return err != nil && math.IsInf(f, 0)
 }
 
@@ -196,12 +222,13 @@ func (s *documentScan) place() string { return s.placeOf(len(s.stack)) }
 
 func (s *documentScan) placeOf(depth int) string {
 	pointer := ""
-	for _, v := range s.stack[:depth] {
+	for i := range depth {
+		v := &s.stack[i]
 		switch {
 		case !v.object:
 			pointer += "/" + strconv.Itoa(v.index)
-		case v.name != "" || v.value:
-			pointer += "/" + pointerNames.Replace(v.name)
+		case len(v.name) > 0 || v.value:
+			pointer += "/" + pointerNames.Replace(string(v.name))
 		}
 	}
 	if pointer == "" {
