@@ -25,6 +25,9 @@ func (p Pending) Error() string {
 
 // asPending finds a Pending, given by value or as a pointer, in an error.
 func asPending(err error) *Pending {
+	if err == nil {
+		return nil
+	}
 	if value, ok := errors.AsType[Pending](err); ok {
 		return &value
 	}

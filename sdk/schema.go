@@ -76,16 +76,19 @@ func (s *schema) withDefault(name, text string) *schema {
 
 // defaults returns the object of all defaults, or nil when there are none.
 func (s *schema) defaults() map[string]any {
-	found := map[string]any{}
+	var found map[string]any
+	put := func(name string, value any) {
+		if found == nil {
+			found = map[string]any{}
+		}
+		found[name] = value
+	}
 	for _, p := range s.properties {
 		if p.schema.Default != nil {
-			found[p.name] = p.schema.Default
+			put(p.name, p.schema.Default)
 		} else if inner := p.schema.defaults(); inner != nil && !p.schema.nullable() {
-			found[p.name] = inner
+			put(p.name, inner)
 		}
-	}
-	if len(found) == 0 {
-		return nil
 	}
 	return found
 }

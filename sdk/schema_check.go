@@ -99,15 +99,20 @@ func quoteHint(v any, s *schema) string {
 }
 
 func (c *checker) object(object map[string]any, s *schema, pointer string) {
+	known := 0
 	for _, p := range s.properties {
 		at := pointer + nameToken(p.name)
 		v, there := object[p.name]
 		switch {
 		case there:
+			known++
 			c.value(v, p.schema, at)
 		case p.required && !c.unknown.touches(at):
 			c.report(at, "`%s` is required", p.name)
 		}
+	}
+	if known == len(object) {
+		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if s.property(name) != nil {

@@ -134,9 +134,11 @@ type streamedCall struct {
 	room  chan struct{} // has one element when under has fallen
 }
 
+var errLeft = errors.New("the call has ended its goroutine")
+
 // run runs the call to its end, whatever the author's code does.
 func (c *streamedCall) run() {
-	err := errors.New("the call has ended its goroutine")
+	err := errLeft
 	defer func() {
 		if recovered := recover(); recovered != nil {
 			err = fmt.Errorf("the plugin panicked: %s", plain(cut(fmt.Sprint(recovered), 1024)))
