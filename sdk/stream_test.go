@@ -36,7 +36,7 @@ func TestAStreamedCallAllocatesLittle(t *testing.T) {
 		<-answered
 	})
 	calls.end()
-	const most = 75
+	const most = 45
 	if t.Logf("a call allocates %.0f times", got); got > most {
 		t.Errorf("a call allocates %.0f times, at most %d are allowed", got, most)
 	}

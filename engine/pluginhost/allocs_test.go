@@ -13,7 +13,7 @@ import (
 // gRPC, the gate, the schemas and the journal's values, and none that grows with the calls
 // before it. Counted over a real process of a plugin, with an opaque store, masks and a vault.
 func TestAWarmCallAllocatesLittle(t *testing.T) {
-	most := map[string]float64{"": 205, streamMode: 115}
+	most := map[string]float64{"": 178, streamMode: 88}
 	eachForm(t, func(t *testing.T, form string) {
 		w := newWorld(t, form+"good", nil)
 		call := func() {
