@@ -3,6 +3,7 @@ package pluginhost
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"runtime"
 	"testing"
 
@@ -25,7 +26,7 @@ func TestAWarmCallAllocatesLittle(t *testing.T) {
 				t.Fatal(answer.Failed)
 			}
 		}
-		if got := allocations(300, call); got > most[form] {
+		if got := allocations(40, call); got > most[form] {
 			t.Errorf("a call allocates %.0f times, at most %.0f are allowed", got, most[form])
 		} else {
 			t.Logf("a call allocates %.0f times", got)
@@ -33,19 +34,20 @@ func TestAWarmCallAllocatesLittle(t *testing.T) {
 	})
 }
 
-// allocations is how often a call allocates, of all goroutines: the least of three rounds.
+// allocations is how often a call allocates, of all goroutines: the least of forty rounds,
+// so that what else the host does from time to time - looking at its plugin, collecting -
+// is in some of them and not in all, however long a call takes on a busy machine.
 func allocations(calls int, call func()) float64 {
-	least := 0.0
-	for round := range 4 {
+	least := math.Inf(1)
+	for round := range 41 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		for range calls {
 			call()
 		}
 		runtime.ReadMemStats(&after)
-		each := float64(after.Mallocs-before.Mallocs) / float64(calls)
-		if round == 1 || round > 1 && each < least { // the first one warms up
-			least = each
+		if round > 0 { // the first one warms up
+			least = min(least, float64(after.Mallocs-before.Mallocs)/float64(calls))
 		}
 	}
 	return least
