@@ -3,12 +3,16 @@ package local
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // maxSpareWorkers bounds the goroutines that wait for something to do: as many as a busy
 // engine ends and begins between two looks of the processors. Their stacks, which the
 // collector makes smaller while they wait, are a megabyte or two.
 const maxSpareWorkers = 128
+
+// spareFor is how long one of them waits at most: an engine that has nothing to do has none.
+const spareFor = time.Second
 
 // workers are the goroutines of a Driver: one drives a run, makes a call or serves a
 // watcher. One that has ended waits for the next thing to do, since a new goroutine grows
@@ -41,9 +45,11 @@ func (w *workers) Wait() { w.busy.Wait() }
 func (w *workers) close() { w.once.Do(func() { close(w.end) }) }
 
 func (w *workers) work(do func()) {
+	late := time.NewTimer(spareFor)
+	defer late.Stop()
 	for do != nil {
 		w.do(do)
-		do = w.rest()
+		do = w.rest(late)
 	}
 }
 
@@ -53,16 +59,20 @@ func (w *workers) do(do func()) {
 	do()
 }
 
-// rest waits for the next thing to do; nil where enough others wait, and at the end.
-func (w *workers) rest() func() {
+// rest waits for the next thing to do; nil where enough others wait, when it is late, and
+// at the end.
+func (w *workers) rest(late *time.Timer) func() {
 	if w.spare.Add(1) > maxSpareWorkers {
 		w.spare.Add(-1)
 		return nil
 	}
 	defer w.spare.Add(-1)
+	late.Reset(spareFor)
 	select {
 	case do := <-w.next:
 		return do
+	case <-late.C:
+		return nil
 	case <-w.end:
 		return nil
 	}

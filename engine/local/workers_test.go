@@ -4,10 +4,11 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // What is done one after the other is done by one goroutine, and no more of them wait than
-// are bounded, whatever was done at once.
+// are bounded, whatever was done at once, and none for long.
 func TestWorkersAreUsedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorkers()
@@ -37,6 +38,13 @@ func TestWorkersAreUsedAgain(t *testing.T) {
 		if w.spare.Load() != maxSpareWorkers {
 			t.Errorf("%d goroutines are spare", w.spare.Load())
 		}
+		time.Sleep(spareFor)
+		synctest.Wait()
+		if w.spare.Load() != 0 {
+			t.Errorf("%d goroutines are spare after %s with nothing to do", w.spare.Load(), spareFor)
+		}
+		w.Go(func() {})
+		w.Wait()
 		w.close()
 		w.close()
 		done := false
