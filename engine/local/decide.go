@@ -21,7 +21,11 @@ func (d *Driver) Decide(ctx context.Context, id string, hold bool, decide Decide
 	for {
 		r := d.driven(id)
 		if r == nil {
-			break
+			held, driven, err := d.decideUndriven(ctx, id, hold, decide)
+			if driven {
+				continue
+			}
+			return held, err
 		}
 		asked := &decision{make: decide, done: make(chan error, 1)}
 		r.mail.put(message{decide: asked})
@@ -38,7 +42,6 @@ func (d *Driver) Decide(ctx context.Context, id string, hold bool, decide Decide
 			return false, ctx.Err()
 		}
 	}
-	return d.decideUndriven(ctx, id, hold, decide)
 }
 
 // decision is an event that is still to be made, on the run's worker.
@@ -59,24 +62,43 @@ func (r *run) decided(asked *decision) {
 	r.serveInspectors()
 }
 
-func (d *Driver) decideUndriven(ctx context.Context, id string, hold bool, decide Decide) (bool, error) {
+// decideUndriven is Decide for a run that nobody drives. driven = somebody does by now, and
+// nothing was decided.
+func (d *Driver) decideUndriven(ctx context.Context, id string, hold bool, decide Decide) (held, driven bool, err error) {
+	r, event, err := d.decideStored(id, hold, decide)
+	if r == nil {
+		return false, err == nil, err
+	}
+	if hold {
+		defer d.release(r)
+		r.stopping = true // nothing is delivered to the next worker by the release
+		return true, false, r.record(*event)
+	}
+	if err := d.drive(r, event); err != nil {
+		return false, false, err
+	}
+	return false, false, d.awaitDurable(ctx, id, event)
+}
+
+// decideStored makes an event of how a stored run stands, and registers the run; nil where
+// somebody drives it.
+func (d *Driver) decideStored(id string, hold bool, decide Decide) (*run, *journal.Event, error) {
+	defer d.claims.take(id)()
+	if d.Driven(id) {
+		return nil, nil, nil
+	}
 	r, err := d.replay(id)
 	if err != nil {
-		return false, err
+		return nil, nil, err
 	}
 	event, err := decide(r.Machine, hold)
 	if err != nil {
-		return false, err
-	}
-	if !hold {
-		return false, d.LoadDurably(ctx, id, event)
+		return nil, nil, err
 	}
 	if err := d.reserve(r); err != nil {
-		return false, err
+		return nil, nil, err
 	}
-	defer d.release(r)
-	r.stopping = true // nothing is delivered to the next worker by the release
-	return true, r.record(*event)
+	return r, event, nil
 }
 
 // record stores an event of a run that is not driven. Its commands wait for the

@@ -76,6 +76,7 @@ type Driver struct {
 	ctx     context.Context // ends when Close begins: calls in flight are canceled
 	stop    context.CancelFunc
 	workers *workers
+	claims  claims
 
 	admission context.Context // ends when a graceful stop begins: no call is sent any more
 	refuse    context.CancelFunc
@@ -179,19 +180,38 @@ func (d *Driver) Start(ctx context.Context, request StartRequest) (stored *runs.
 // is applied after that: resumed or cancel. A run that is driven already gets
 // the event alone.
 func (d *Driver) Load(id string, event *journal.Event) error {
-	d.mu.Lock()
-	driven := d.runs[id]
-	d.mu.Unlock()
-	if driven != nil && (event == nil || driven.mail.put(message{event: event})) {
-		return nil
+	_, err := d.load(id, event)
+	return err
+}
+
+// load is Load. loaded = nobody drove the run.
+func (d *Driver) load(id string, event *journal.Event) (loaded bool, err error) {
+	r, err := d.reserveStored(id, event)
+	if r == nil {
+		return false, err
+	}
+	return true, d.drive(r, event)
+}
+
+// reserveStored replays a run that nobody drives, and registers it. One that is driven gets
+// the event, and the answer is nil.
+func (d *Driver) reserveStored(id string, event *journal.Event) (*run, error) {
+	defer d.claims.take(id)()
+	if driven := d.driven(id); driven != nil && (event == nil || driven.mail.put(message{event: event})) {
+		return nil, nil
 	}
 	r, err := d.replay(id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := d.reserve(r); err != nil {
-		return err
+		return nil, err
 	}
+	return r, nil
+}
+
+// drive goes on with a run that was replayed and registered.
+func (d *Driver) drive(r *run, event *journal.Event) (err error) {
 	if event, err = r.takePlace(event); err != nil {
 		d.release(r)
 		return err
@@ -211,6 +231,10 @@ func (d *Driver) LoadDurably(ctx context.Context, id string, event *journal.Even
 	if err := d.Load(id, event); err != nil {
 		return err
 	}
+	return d.awaitDurable(ctx, id, event)
+}
+
+func (d *Driver) awaitDurable(ctx context.Context, id string, event *journal.Event) error {
 	queued := event != nil && event.Kind != journal.Resumed
 	return d.inspect(ctx, id, queued, func(*run) {})
 }

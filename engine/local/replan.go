@@ -27,20 +27,30 @@ func (d *Driver) Replan(ctx context.Context, id string, prepare func(m *interp.M
 	if err := d.AwaitEnd(ctx, id); err != nil {
 		return err
 	}
-	r, err := d.replay(id)
+	r, event, err := d.replanStored(id, prepare)
 	if err != nil {
-		return err
-	}
-	replan, by, err := prepare(r.Machine)
-	if err != nil {
-		return err
-	}
-	if err := d.reserve(r); err != nil {
 		return err
 	}
 	defer d.release(r)
 	r.stopping = true // nothing is delivered to the next worker by the release
-	return r.record(journal.Event{Kind: journal.Replanned, Replan: replan, By: by})
+	return r.record(*event)
+}
+
+// replanStored makes the event of how a stored run stands, and registers the run.
+func (d *Driver) replanStored(id string, prepare func(m *interp.Machine) (*journal.Replan, string, error)) (*run, *journal.Event, error) {
+	defer d.claims.take(id)()
+	r, err := d.replay(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	replan, by, err := prepare(r.Machine)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := d.reserve(r); err != nil {
+		return nil, nil, err
+	}
+	return r, &journal.Event{Kind: journal.Replanned, Replan: replan, By: by}, nil
 }
 
 // Machine calls look with the Machine of a run as it is durable. It must not

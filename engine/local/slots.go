@@ -299,12 +299,20 @@ func (d *Driver) promote(key string) {
 	})
 }
 
+// letIn tells a run that it has its place. One that another one loads meanwhile may have
+// been read before that, and is told too.
 func (d *Driver) letIn(row *runs.Run) {
-	if r := d.driven(row.ID); r != nil && r.mail.put(message{admitted: row}) {
-		return
-	}
-	if err := d.Load(row.ID, nil); err != nil {
-		d.options.Log.Error("run not begun", "run", row.ID, "error", err)
+	for {
+		if r := d.driven(row.ID); r != nil && r.mail.put(message{admitted: row}) {
+			return
+		}
+		loaded, err := d.load(row.ID, nil)
+		if err != nil {
+			d.options.Log.Error("run not begun", "run", row.ID, "error", err)
+		}
+		if loaded || err != nil {
+			return
+		}
 	}
 }
 
