@@ -63,6 +63,7 @@ func ProductRules() Rules { //nolint:funlen // a table
 			"internal/web/markdown": {},
 			"internal/testbuild":    {},
 			"internal/testsdk":      {},
+			"internal/testpattern":  {},
 
 			"internal/plugintemplate":        {"sdk/python"},
 			"internal/plugintemplate/golang": {"internal/plugintemplate/golang/sim", "sdk"},
