@@ -5,7 +5,9 @@ package storefaults_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,6 +85,7 @@ func TestP13_AFailureBehindASealMeetsNoUnreadPage(t *testing.T) {
 		}
 	}
 	var mu sync.Mutex
+	sealsLost := 0
 	met, next := map[string]int{}, make(chan fault)
 	var all sync.WaitGroup
 	for range 2 {
@@ -103,7 +106,12 @@ func TestP13_AFailureBehindASealMeetsNoUnreadPage(t *testing.T) {
 					t.Error(err)
 				} else if seen.reached > 0 {
 					met[f.name]++
-					if wrong := seen.faults(j, f); len(wrong) > 0 {
+					wrong := seen.faults(j, f)
+					if seen.seal {
+						sealsLost++
+						wrong = append(wrong, sealLeft(j.Path)...)
+					}
+					if len(wrong) > 0 {
 						t.Errorf("%s: %s", f, strings.Join(wrong, "; "))
 					}
 				}
@@ -116,8 +124,21 @@ func TestP13_AFailureBehindASealMeetsNoUnreadPage(t *testing.T) {
 	}
 	close(next)
 	all.Wait()
-	t.Logf("faults that were met: %v", met)
+	t.Logf("faults that were met: %v, %d of them while a seal was written", met, sealsLost)
 	if met["pwrite64"] == 0 || met["fdatasync"] == 0 {
 		t.Error("no commit has failed")
 	}
+}
+
+// sealLeft returns what is wrong with a store of which no seal could be written: it was
+// closed well, and there is none, so that the next one to open it reads all pages and
+// meets the damaged one.
+func sealLeft(path string) (wrong []string) {
+	if _, err := os.Stat(path + ".seal"); !errors.Is(err, fs.ErrNotExist) {
+		wrong = append(wrong, fmt.Sprintf("a seal that could not be written is there: %v", err))
+	}
+	if check(path, storeOptions(0)) == "" {
+		wrong = append(wrong, "without a seal the damaged page was not met")
+	}
+	return wrong
 }
