@@ -183,6 +183,9 @@ func (p *process) sizeFailure(state *status.Status) *runs.Error {
 	return failure
 }
 
+// countTime is how long the failure of a call waits for the crash to be counted.
+const countTime = 500 * time.Millisecond
+
 // crashFailure waits a moment for the process's end, so that the failure can
 // say how it died and what it wrote last.
 func (p *process) crashFailure(state *status.Status) *runs.Error {
@@ -191,10 +194,12 @@ func (p *process) crashFailure(state *status.Status) *runs.Error {
 	if state.Code() == codes.Unavailable {
 		wait = 2 * time.Second
 	}
-	select {
-	case <-p.gone:
-	case <-time.After(wait):
+	if !p.endsWithin(wait) {
 		return runs.Failure(plan.KindCrashed, runs.AppliedUnknown, "plugin %s broke off the call: %s", name, state.Message())
+	}
+	select { // all that is said here is known; who asks for the plugin's state next should see the crash
+	case <-p.gone:
+	case <-time.After(countTime):
 	}
 	if p.stopping.Load() {
 		return &runs.Error{

@@ -20,6 +20,7 @@ import (
 	goplugin "github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/go-plugin/runner"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/types/known/emptypb"
 
@@ -313,6 +314,21 @@ func (p *process) ended() bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// endsWithin waits for the end of the process, at most that long. A connection that the
+// host has closed says that it has ended, or is left alone: then the wait has no bound.
+func (p *process) endsWithin(limit time.Duration) bool {
+	if p.conn.GetState() == connectivity.Shutdown {
+		<-p.runner.exited
+		return true
+	}
+	select {
+	case <-p.runner.exited:
+		return true
+	case <-time.After(limit):
+		return p.ended()
 	}
 }
 
