@@ -211,7 +211,21 @@ func (a *app) commandText(args ...string) string {
 	if a.sandbox && callsInSandboxBy(args) {
 		words = append(words, a.stand.words()...)
 	}
-	return strings.Join(append(words, a.placeFlags()...), " ")
+	flags := a.placeFlags()
+	if a.sandbox && !takesSandbox(args) {
+		flags = flags[1:]
+	}
+	return strings.Join(append(words, flags...), " ")
+}
+
+// takesSandbox reports whether a command takes --sandbox: those that look at files alone
+// do not.
+func takesSandbox(args []string) bool {
+	switch args[0] {
+	case "completion", "explain", "fmt", "graph", "help", "init", "man", "new", "plugins", "sandbox", "schema", "validate", "version":
+		return false
+	}
+	return len(args) < 2 || args[0] != "mcp" || args[1] != "tools"
 }
 
 // callsInSandboxBy reports whether a command takes --live and --mocks.
@@ -231,7 +245,7 @@ func callsInSandboxBy(args []string) bool {
 }
 
 // placeFlags are the flags, as they are typed, that a command needs to act on the
-// same project and state as this one.
+// same project and state as this one; --sandbox is the first of them.
 func (a *app) placeFlags() []string {
 	words := []string{}
 	if a.sandbox {

@@ -41,6 +41,22 @@ func TestACommandThatIsMadeAloneIsTheSame(t *testing.T) {
 	}
 }
 
+// TestSuggestedCommandsTakeTheirFlags: in a sandbox a hint's command has --sandbox where the
+// command takes it, and nowhere else.
+func TestSuggestedCommandsTakeTheirFlags(t *testing.T) {
+	a := &app{sandbox: true}
+	for _, c := range documented((&app{}).rootCommand(nil))[1:] {
+		path := strings.Fields(c.CommandPath())[1:]
+		takes := c.Flag("sandbox") != nil
+		if c.HasSubCommands() && !takes {
+			continue // nothing but the commands below it
+		}
+		if said := strings.Contains(a.commandText(path...), " --sandbox"); said != takes {
+			t.Errorf("%s: its hint has --sandbox: %t, it takes it: %t", c.CommandPath(), said, takes)
+		}
+	}
+}
+
 func helpOf(t *testing.T, c *cobra.Command) string {
 	t.Helper()
 	var out bytes.Buffer
