@@ -106,15 +106,16 @@ func (s *server) logIn(ctx context.Context, b *bench, dir string) error {
 
 // request asks the API. The caller closes the answer's body.
 func (s *server) request(ctx context.Context, method, path, body string) (*http.Response, error) {
-	return s.requestBy(ctx, http.DefaultClient, method, path, body)
+	return s.requestBy(ctx, http.DefaultClient, method, path, body, http.Header{})
 }
 
-// requestBy is request by a client of one's own.
-func (s *server) requestBy(ctx context.Context, client *http.Client, method, path, body string) (*http.Response, error) {
+// requestBy is request by a client and with headers of one's own.
+func (s *server) requestBy(ctx context.Context, client *http.Client, method, path, body string, header http.Header) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, s.url+"/api/v1"+path, strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
+	request.Header = header
 	request.Header.Set("Authorization", "Bearer "+s.token)
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
@@ -157,7 +158,7 @@ func (s *server) start(ctx context.Context, name string) (id string, err error) 
 
 // statusOf reads the status of a run.
 func (s *server) statusOf(ctx context.Context, id string) (string, error) {
-	text, err := s.get(ctx, "/runs/"+id)
+	text, err := s.get(ctx, "/runs/"+id+"?short=true&open=true") // ended items would be most of the answer
 	if err != nil {
 		return "", err
 	}
