@@ -78,7 +78,7 @@ func (w *pageWalk) sum(id uint64, data []byte) {
 	}
 }
 
-// keyRange is what the keys of a page lie in: at or behind least, before end. nil
+// keyRange is what the keys of a page lie in: from least on, before end. nil
 // is no bound.
 type keyRange struct{ least, end []byte }
 
@@ -285,11 +285,17 @@ func (w *pageWalk) bucket(id uint64, value []byte, at *location, depth int) erro
 	return w.leaf(id, inline, at, keyRange{}, depth+1)
 }
 
-// take refuses a key that is not behind the one before it, or outside of the
-// range; the first one of a page may be equal to its parent's. The range goes on
-// behind it.
+// take refuses a key that is not behind the one before it, or outside of the range.
+// The first one of a page is the one that its parent has for it: bbolt finds the page
+// in its parent by it when it writes, and would put a second way to the page there
+// where the two differ. The range goes on behind the key.
 func (r *keyRange) take(id uint64, key []byte, first bool) error {
-	if order := bytes.Compare(key, r.least); r.least != nil && (order < 0 || order == 0 && !first) || r.end != nil && bytes.Compare(key, r.end) >= 0 {
+	inOrder := r.least == nil
+	if r.least != nil {
+		order := bytes.Compare(key, r.least)
+		inOrder = first && order == 0 || !first && order > 0
+	}
+	if !inOrder || r.end != nil && bytes.Compare(key, r.end) >= 0 {
 		return damagedPage(id, "its keys are out of order")
 	}
 	r.least = key

@@ -123,6 +123,11 @@ func (q *question) answer(cache *memo, migrated *moved) verdict {
 		return verdict{told, bySeal + strings.Join(v.told, "; ")}
 	case q.Sealed:
 		return q.behind(options, bySeal)
+	case q.Write:
+		// What was written beside damage that nobody was told of has not made more of it.
+		if detail := check(q.Path, options); detail != "" {
+			return verdict{changed, "after a write: " + detail}
+		}
 	}
 	return verdict{whole, again}
 }

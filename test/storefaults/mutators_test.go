@@ -75,8 +75,32 @@ func mutators() map[string]mutator {
 			c[r.IntN(s.used())] ^= 1 << r.IntN(8)
 			return c
 		},
-		"stale page": stalePage,
+		"stale page":         stalePage,
+		"change a way's key": changeWay,
 	}
+}
+
+// changeWay lowers a byte of a key by which a branch leads to a page: what lies between
+// the two keys is nothing, so that all that was written is still found by it.
+func changeWay(r *rand.Rand, s *specimen, c []byte) []byte {
+	const branch, header, element = 0x01, 16, 16
+	var branches []int
+	for at := 2 * pageSize; at < s.used(); at += pageSize {
+		if binary.NativeEndian.Uint64(c[at:]) == uint64(at/pageSize) && binary.NativeEndian.Uint16(c[at+8:]) == branch {
+			branches = append(branches, at)
+		}
+	}
+	if len(branches) == 0 {
+		return c
+	}
+	at := branches[r.IntN(len(branches))]
+	count := int(binary.NativeEndian.Uint16(c[at+10:]))
+	place := at + header + r.IntN(count)*element
+	from, size := place+int(binary.NativeEndian.Uint32(c[place:])), int(binary.NativeEndian.Uint32(c[place+4:]))
+	if size > 0 && c[from+size-1] > 0 {
+		c[from+size-1]--
+	}
+	return c
 }
 
 // stalePage puts an older version of a page back: a write that the disk has
