@@ -51,26 +51,26 @@ type action struct {
 	configNarrowers []func(config, input any, unknown []string) json.RawMessage
 	otherConfigs    []string // options that take another config
 
-	finished sync.Once
-	wrong    error
+	finished      sync.Once
+	wrong         []error
+	wrongExamples []error
 }
 
-// written reports whether the author wrote both schemas out: they are read when they are
-// used, since a plugin that is generated has many.
+// written reports whether the author wrote both schemas out.
 func (a *action) written() bool { return a.rawInput != nil && a.rawOutput != nil }
 
-// ready reads the schemas of an action that were written out, once, and says what is wrong
-// with it. It may be called from several goroutines.
+// ready makes the schemas of an action, once, and says what is wrong with it: a process that
+// serves one call needs those of one action. It may be called from several goroutines.
 func (a *action) ready(p *Plugin) error {
-	if !a.written() {
-		return nil // New has read it
-	}
 	a.finished.Do(func() {
 		own := &Plugin{limiters: p.limiters}
-		a.finish(own)
-		a.wrong = errors.Join(own.errs...)
+		a.declare(own)
+		if a.wrong = own.errs; len(a.wrong) == 0 {
+			a.checkExamples(own)
+			a.wrongExamples = own.errs
+		}
 	})
-	return a.wrong
+	return errors.Join(errors.Join(a.wrong...), errors.Join(a.wrongExamples...))
 }
 
 type example struct {
@@ -134,9 +134,16 @@ func newAction[C, I, O any](effect pluginv1.Effect, name, doc string, fn func(*C
 	})
 }
 
-// finish derives the action's schemas and checks its declarations.
+// finish derives the action's schemas, and checks its declarations and examples.
 func (a *action) finish(p *Plugin) {
-	if !nameGrammar().MatchString(a.name) {
+	if a.declare(p); len(p.errs) == 0 {
+		a.checkExamples(p)
+	}
+}
+
+// declare derives the action's schemas and checks its declarations.
+func (a *action) declare(p *Plugin) {
+	if !isName(a.name, nameLetters) {
 		p.failf("action name %q: use lower-case letters, digits and _", a.name)
 	}
 	var err error
@@ -153,9 +160,6 @@ func (a *action) finish(p *Plugin) {
 	}
 	a.checkDeclarations(p)
 	a.checkHooks(p)
-	if len(p.errs) == 0 {
-		a.checkExamples(p)
-	}
 }
 
 func (a *action) checkDeclarations(p *Plugin) {

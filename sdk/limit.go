@@ -28,7 +28,7 @@ func Limit(name string, requests int, window time.Duration, opts ...LimitOption)
 		switch {
 		case p.hasLimiter(name):
 			p.failf("limiter %q is declared twice", name)
-		case !nameGrammar().MatchString(name):
+		case !isName(name, nameLetters):
 			p.failf("limiter name %q: use lower-case letters, digits and _", name)
 		case requests < 0 || requests > 0 && window <= 0 || requests == 0 && l.maxConcurrent == 0:
 			p.failf("limiter %q: %d requests in %s is no limit", name, requests, window)

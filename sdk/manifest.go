@@ -45,7 +45,7 @@ func (d *describer) manifestOf(p *Plugin, name string, told *pluginv1.Settings) 
 // read has the author's function make the manifest, and checks it.
 func (m *manifest) read(d *describer, p *Plugin, name string, told *pluginv1.Settings) {
 	defer onPanic(func(text, _ string) { m.problem = fmt.Errorf("describe what it is told: %s", text) })
-	if !hostName().MatchString(name) {
+	if !isName(name, nameLetters+"-") {
 		m.problem = fmt.Errorf("%q is no name of a plugin", cut(plain(name), 64))
 		return
 	}

@@ -4,21 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	pluginv1 "github.com/flowrun/flowrun/sdk/proto/pluginv1"
 )
 
 // sdkVersion is what Describe reports: which SDK made the plugin.
 const sdkVersion = "go/0.1.0"
-
-// hostName is the grammar of the names that projects give to plugins.
-var hostName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`) })
-
-var nameGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`) })
 
 // Plugin is a plugin under construction and then its description. It is
 // immutable once New returned and safe for concurrent use.
@@ -44,7 +37,8 @@ type Plugin struct {
 	check          func(c *core, config any) (string, error)
 	described      *describer // nil = its actions are those of its parts
 
-	errs []error
+	errs      []error
+	actionsAt int // where in errs those belong that the schemas of its actions have
 }
 
 // Part is a part of a plugin: an action, a limiter or a setting.
@@ -55,12 +49,13 @@ type partFunc func(*Plugin)
 func (f partFunc) addTo(p *Plugin) { f(p) }
 
 // New makes a plugin. Mistakes in its parts (a bad tag, two actions of one
-// name) are kept for Err and refused by Serve. Schemas that are written out, with Input
-// and Output both, are read when their action is used, by Err, and when the plugin
-// describes itself.
+// name) are kept for Err and refused by Serve. The schemas of an action are made when it is
+// used, by Err, and when the plugin describes itself; by Serve too, unless the host knows
+// already how the plugin describes itself or the author has written them out, with Input and
+// Output both.
 func New(name, version, doc string, parts ...Part) *Plugin {
 	p := &Plugin{name: name, version: version, doc: doc, grants: &pluginv1.Grants{}}
-	if !nameGrammar().MatchString(name) {
+	if !isName(name, nameLetters) {
 		p.failf("plugin name %q: use lower-case letters, digits and _", name)
 	}
 	if version == "" {
@@ -87,13 +82,29 @@ func (p *Plugin) Version() string { return p.version }
 
 // Err returns every mistake in the plugin's parts, or nil.
 func (p *Plugin) Err() error {
-	errs := slices.Clone(p.errs)
+	errs := []error{p.serveErr()}
 	for _, a := range p.actions {
-		if err := a.ready(p); err != nil {
-			errs = append(errs, err)
+		if a.written() {
+			errs = append(errs, a.ready(p))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// serveErr is Err without the actions whose schemas are written out: a plugin that is
+// generated has many.
+func (p *Plugin) serveErr() error {
+	errs := slices.Clone(p.errs[:p.actionsAt])
+	for _, a := range p.actions {
+		if a.written() {
+			continue
+		}
+		_ = a.ready(p)
+		if errs = append(errs, a.wrong...); len(errs) == 0 {
+			errs = append(errs, a.wrongExamples...)
+		}
+	}
+	return errors.Join(append(errs, p.errs[p.actionsAt:]...)...)
 }
 
 func (p *Plugin) failf(format string, args ...any) {
@@ -119,7 +130,7 @@ func (p *Plugin) useConfig(what string, t reflect.Type) {
 	}
 }
 
-// finish derives the schemas and checks what needs the whole plugin.
+// finish derives the schema of the config and checks what needs the whole plugin.
 func (p *Plugin) finish() {
 	if p.configType == nil {
 		p.configType = reflect.TypeFor[struct{}]()
@@ -133,11 +144,7 @@ func (p *Plugin) finish() {
 		config = config.withDefault("base_url", p.defaultBaseURL)
 	}
 	p.config = config
-	for _, a := range p.actions {
-		if !a.written() {
-			a.finish(p)
-		}
-	}
+	p.actionsAt = len(p.errs)
 	for _, l := range p.limiters {
 		for _, field := range l.Scope {
 			if config.property(field) == nil {

@@ -67,7 +67,7 @@ func (p *Plugin) serve(stdin io.Reader, stdout io.Writer) error {
 	if socket := os.Getenv(handshake.EnvHostSocket); socket != "" {
 		options.Host = hostAt(socket, token)
 	}
-	server, err := newServer(p, options)
+	server, err := newServer(p, options, os.Getenv(handshake.EnvDescribed) != "")
 	if err != nil {
 		return err
 	}

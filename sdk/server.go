@@ -32,13 +32,18 @@ func NewServer(p *Plugin, options ServerOptions) (*Server, error) {
 	if err := p.Err(); err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", p.name, err)
 	}
-	return newServer(p, options)
+	return newServer(p, options, false)
 }
 
 // newServer is NewServer for a plugin whose schemas that are written out are read when they
-// are used.
-func newServer(p *Plugin, options ServerOptions) (*Server, error) {
-	if err := errors.Join(p.errs...); err != nil {
+// are used. Where it is described, the host has heard what is wrong with its actions, and has
+// found nothing: then all schemas are.
+func newServer(p *Plugin, options ServerOptions, described bool) (*Server, error) {
+	err := errors.Join(p.errs...)
+	if !described {
+		err = p.serveErr()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", p.name, err)
 	}
 	s := &service{plugin: p, now: options.Now, limit: options.MessageLimit}

@@ -201,6 +201,9 @@ func (p *process) clientConfig() *goplugin.ClientConfig {
 	if p.exe.tree != "" {
 		environ = append(environ, "PYTHONDONTWRITEBYTECODE=1") // where no sandbox keeps it from its tree
 	}
+	if p.unit.isDescribed() {
+		environ = append(environ, handshake.EnvDescribed+"=1")
+	}
 	if options.Limits.Message != handshake.DefaultMessageLimit {
 		environ = append(environ, handshake.EnvMessageLimit+"="+strconv.Itoa(options.Limits.Message))
 	}

@@ -176,6 +176,16 @@ func readRecord(path, revision string) *Description {
 	return d
 }
 
+// isDescribed reports whether the revision has described itself, and nothing was wrong with
+// it. The record of it need not be readable: else the plugin is asked again.
+func (u *unit) isDescribed() bool {
+	if u.known() != nil {
+		return true
+	}
+	_, err := os.Lstat(u.plugin.recordPath(u.exe))
+	return err == nil
+}
+
 // remember writes a record. A failure only costs a start the next time; where the plugin
 // was told something, a run has no other way back to it.
 func (u *unit) remember(path string, d *Description) {

@@ -32,6 +32,11 @@ const (
 	// by it the host finds the processes that a plugin left behind.
 	EnvLaunchMark = "FLOWRUN_LAUNCH_MARK"
 
+	// EnvDescribed stands there, as "1", where the host knows how these bytes describe
+	// themselves: it has asked once, and has found nothing wrong. A plugin may leave out then
+	// what it checks of itself.
+	EnvDescribed = "FLOWRUN_DESCRIBED"
+
 	// EnvMessageLimit is how many bytes of one message the host takes, when that
 	// is not DefaultMessageLimit; at most MaxMessageLimit.
 	EnvMessageLimit = "FLOWRUN_MESSAGE_LIMIT"
