@@ -55,6 +55,25 @@ func TestEnvironmentHoldsOnlyAllowedNames(t *testing.T) {
 	}
 }
 
+// A plugin that has not described itself checks all that it is made of when it starts; one
+// that has, and started again, is told so.
+func TestAStartSaysWhetherThePluginIsDescribed(t *testing.T) {
+	w := newWorld(t, "good", nil)
+	told := func() bool {
+		return slices.Contains(w.ok("environ", `{}`)["environ"].([]any), any(handshake.EnvDescribed+"=1"))
+	}
+	if told() {
+		t.Error("the first start is told that the plugin is described")
+	}
+	answer := w.host.Call(context.Background(), runs.Request{Action: "evil.crash"}, Connection{Name: "main", Config: json.RawMessage(`{"api_key":{"$secret":"KEY"}}`)}, nil)
+	if answer.Failed == nil || answer.Failed.Kind != plan.KindCrashed {
+		t.Fatalf("answer = %+v", answer)
+	}
+	if !told() {
+		t.Error("a later start is not told that the plugin is described")
+	}
+}
+
 func TestCrashCarriesStderrAndCountsOnce(t *testing.T) {
 	eachForm(t, func(t *testing.T, form string) {
 		w := newWorld(t, form+"good", nil)
