@@ -19,6 +19,20 @@ func generated(schema string) *Plugin {
 	return New("many", "1.0.0", "Many", parts...)
 }
 
+// usesOne asks about an input of one action, and fails where another one has its schemas then.
+func usesOne(t *testing.T, p *Plugin, server *Server) {
+	t.Helper()
+	answer, err := server.service.Validate(context.Background(), &pluginv1.ValidateRequest{Action: "a1", Input: &pluginv1.Value{Json: []byte(`{"n":"x"}`)}})
+	if err != nil || len(answer.GetDiagnostics()) != 1 {
+		t.Fatalf("%v, %v", answer, err)
+	}
+	for i, a := range p.actions {
+		if ready := a.input != nil; ready != (i == 1) {
+			t.Errorf("%s: ready = %v", a.name, ready)
+		}
+	}
+}
+
 // TestIssue15_3_WrittenSchemasAreReadWhenTheyAreUsed: a process that serves one call reads
 // the schemas of one action.
 func TestIssue15_3_WrittenSchemasAreReadWhenTheyAreUsed(t *testing.T) {
@@ -27,15 +41,7 @@ func TestIssue15_3_WrittenSchemasAreReadWhenTheyAreUsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := server.service.Validate(context.Background(), &pluginv1.ValidateRequest{Action: "a1", Input: &pluginv1.Value{Json: []byte(`{"n":"x"}`)}})
-	if err != nil || len(answer.GetDiagnostics()) != 1 {
-		t.Fatalf("%v, %v", answer, err)
-	}
-	for i, a := range p.actions {
-		if read := a.input != nil; read != (i == 1) {
-			t.Errorf("%s: read = %v", a.name, read)
-		}
-	}
+	usesOne(t, p, server)
 }
 
 // TestIssue15_3_WrongWrittenSchemasAreFound: by Err, by a harness, when the plugin describes
@@ -82,15 +88,7 @@ func TestADescribedPluginMakesTheSchemasThatAreUsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := server.service.Validate(context.Background(), &pluginv1.ValidateRequest{Action: "a1", Input: &pluginv1.Value{Json: []byte(`{"n":"x"}`)}})
-	if err != nil || len(answer.GetDiagnostics()) != 1 {
-		t.Fatalf("%v, %v", answer, err)
-	}
-	for i, a := range p.actions {
-		if made := a.input != nil; made != (i == 1) {
-			t.Errorf("%s: made = %v", a.name, made)
-		}
-	}
+	usesOne(t, p, server)
 	if described, err := server.service.Describe(context.Background(), nil); err != nil || len(described.GetActions()) != 3 || len(described.GetActions()[2].GetInputSchema()) == 0 {
 		t.Errorf("Describe: %v, %v", described, err)
 	}

@@ -103,8 +103,9 @@ func TestIssue16_3_APluginInPythonGivesAndTakesLargeValues(t *testing.T) {
 	}
 }
 
-// TestIssue16_3_TheKitPassesLargeValuesInPython: no case of theirs is skipped. It runs alone in the
-// package: its plugin has a limit of 40 s for 40 calls at once, which 27 tests beside it can eat up.
+// TestIssue16_3_TheKitPassesLargeValuesInPython: no case of theirs is skipped. It runs
+// before the parallel tests of the package: a case of the kit has 40 s, which 27 tests beside
+// it can eat up on a busy machine.
 func TestIssue16_3_TheKitPassesLargeValuesInPython(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "flowrun-plugin-largefile")
 	pack(t, "testdata/largefile.py", source)
