@@ -119,19 +119,27 @@ func (q *queue) take() []*op {
 // gatherCompany is of how many ops a commit was after which a single op is given company.
 const gatherCompany = 8
 
+// gatherLooks is how many looks one after the other must bring nothing until a group is
+// whole. One is not enough: at each 61st turn Go's scheduler takes a goroutine from its
+// global queue first, and that is the one that has just yielded.
+const gatherLooks = 2
+
 // gather lets the writers that can run at this moment add what they have, where several
-// write at a time, until a look brings nothing: a commit costs about the same for one op
+// write at a time, until looks bring nothing: a commit costs about the same for one op
 // and for all of them. It knows no time, and where nobody is ready to run it returns at
 // once.
 func (q *queue) gather() {
 	if len(q.ops) < 2 && q.last < gatherCompany {
 		return
 	}
-	for seen := 0; seen < len(q.ops) && len(q.ops) < maxGroupOps && !q.closed; {
-		seen = len(q.ops)
+	for empty := 0; empty < gatherLooks && len(q.ops) < maxGroupOps && !q.closed; {
+		seen := len(q.ops)
 		q.mu.Unlock()
 		yield()
 		q.mu.Lock()
+		if empty++; len(q.ops) > seen {
+			empty = 0
+		}
 	}
 }
 

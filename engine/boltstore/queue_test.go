@@ -55,25 +55,49 @@ func TestACommitTakesWhatIsAboutToBeQueued(t *testing.T) {
 	}{
 		{1, 1}, {2, writers + 2}, {1, writers + 1}, {1, writers + 1},
 	} {
-		var all sync.WaitGroup
-		for range writers {
-			all.Go(func() {
-				if err := q.put(&op{size: 1}); err != nil {
-					t.Error(err)
-				}
-			})
+		taken := early
+		for taken == early {
+			taken = q.takenOf(t, test.waiting, writers)
 		}
-		for range test.waiting {
-			if err := q.put(&op{size: 1}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		taken := len(q.take())
 		if taken != test.taken {
 			t.Errorf("a commit took %d ops of %d that wait and %d that are about to be queued, want %d", taken, test.waiting, writers, test.taken)
 		}
-		for all.Wait(); taken < test.waiting+writers; {
-			taken += len(q.take())
+	}
+}
+
+// early says that the scheduler let writers run before the commit began, which tells nothing.
+const early = -1
+
+// takenOf says how many ops a commit takes while some wait and writers are about to queue
+// one each, or early. It leaves the queue empty, and to the next commit what this one was.
+func (q *queue) takenOf(t *testing.T, waiting, writers int) int {
+	t.Helper()
+	last := q.last
+	var all sync.WaitGroup
+	for range writers {
+		all.Go(func() {
+			if err := q.put(&op{size: 1}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range waiting {
+		if err := q.put(&op{size: 1}); err != nil {
+			t.Fatal(err)
 		}
 	}
+	q.mu.Lock()
+	queued := len(q.ops)
+	q.mu.Unlock()
+	taken := len(q.take())
+	for left := waiting + writers - taken; left > 0; {
+		left -= len(q.take())
+	}
+	all.Wait()
+	if queued > waiting {
+		q.last = last
+		return early
+	}
+	q.last = taken
+	return taken
 }
