@@ -162,8 +162,9 @@ func (c *committer) close() error {
 // committed is how many transactions were stored.
 func (c *committer) committed() uint64 { return c.commits.Load() }
 
-// written is how many bytes of pages the file was given.
+// written is how many bytes of pages the file was given, with the meta page of each
+// transaction, which bbolt does not count.
 func (c *committer) written() uint64 {
 	stats := c.db.Stats()
-	return uint64(stats.TxStats.GetPageAlloc())
+	return uint64(stats.TxStats.GetPageAlloc()) + c.committed()*uint64(c.db.Info().PageSize)
 }
