@@ -65,6 +65,8 @@ type block struct {
 	urgent bool // it has an update that nobody waits with
 	next   *block
 	made   made
+	likely int           // how many updates it may get: as many as the one before
+	shared []runs.Shared // of the updates that it has room for
 }
 
 // watcher is one reader with a place of its own, so that a slow reader holds nobody up.
@@ -91,10 +93,11 @@ func (f *feed) send(update Update) {
 	if len(f.watchers) == 0 {
 		return
 	}
-	if len(f.watchers) > 1 {
-		update.Shared = new(runs.Shared)
-	}
 	b := f.open
+	b.makeRoom()
+	if len(f.watchers) > 1 {
+		b.share(&update)
+	}
 	urgent := update.Kind == UpdateRun || update.Kind == UpdateEnd
 	b.list, b.urgent = append(b.list, update), b.urgent || urgent
 	b.size.add(&update)
@@ -108,6 +111,30 @@ func (f *feed) send(update Update) {
 	case len(b.list) == 1 && f.resting == 0 || urgent:
 		f.wake()
 	}
+}
+
+// blockRoom is what a block has room for at first where the one before had few updates.
+const blockRoom = 8
+
+// makeRoom lets a block take one more update. Where the one before was full this one will be
+// too: what grows by doubling is copied, and that the run waits for.
+func (b *block) makeRoom() {
+	if len(b.list) < cap(b.list) {
+		return
+	}
+	room := max(blockRoom, min(b.likely, blockUpdates))
+	if len(b.list) > 0 {
+		room = min(8*len(b.list), max(blockUpdates, 2*len(b.list)))
+	}
+	b.list = append(make([]Update, 0, room), b.list...)
+}
+
+// share gives an update of a block its place for the text that all share.
+func (b *block) share(update *Update) {
+	if len(b.shared) == 0 {
+		b.shared = make([]runs.Shared, cap(b.list)-len(b.list))
+	}
+	update.Shared, b.shared = &b.shared[0], b.shared[1:]
 }
 
 // manySteps are steps that changed at once: all items of a loop may. Updates of them are made
@@ -146,12 +173,13 @@ func (f *feed) sendSteps(many manySteps) {
 // updates are those of the block. It is called with the lock.
 func (b *block) updates(shared bool) []Update {
 	if many := b.steps; many != nil {
-		b.list = make([]Update, len(many.steps))
+		b.list = make([]Update, 0, len(many.steps))
 		for i := range many.steps {
-			b.list[i] = Update{Kind: UpdateStep, RunID: many.runID, Seq: many.seq, Step: &many.steps[i]}
+			update := Update{Kind: UpdateStep, RunID: many.runID, Seq: many.seq, Step: &many.steps[i]}
 			if shared {
-				b.list[i].Shared = new(runs.Shared)
+				b.share(&update)
 			}
+			b.list = append(b.list, update)
 		}
 		b.steps = nil
 	}
@@ -163,7 +191,8 @@ func (f *feed) closeBlock() {
 	if f.open == nil || len(f.open.list) == 0 && f.open.steps == nil || f.open.next != nil {
 		return
 	}
-	f.open.next = &block{}
+	f.open.next = &block{likely: len(f.open.list)}
+	f.open.shared = nil
 	f.open = f.open.next
 	if len(f.watchers) > 0 {
 		f.resting++

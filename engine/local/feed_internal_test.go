@@ -2,10 +2,12 @@ package local
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"github.com/flowrun/flowrun/engine/runs"
 )
@@ -263,5 +265,34 @@ func TestIssue17_ManyStepsAtOnceAreUpdatesWhenTheyAreTaken(t *testing.T) {
 		if u.Kind != UpdateStep || u.RunID != "r" || u.Seq != 1 || u.Step.Path != fmt.Sprint(i) || u.Shared == nil || u.Shared != others[i+1].Shared {
 			t.Fatalf("update %d is %+v", i, u)
 		}
+	}
+}
+
+// TestIssue17_AnUpdateForManyTakesAPlaceAndNoMore: the run waits while its updates are sent,
+// so none of them allocates for itself, and blocks that get full are not grown by doubling.
+func TestIssue17_AnUpdateForManyTakesAPlaceAndNoMore(t *testing.T) {
+	const watchers, updates = 50, 4000
+	f, all := newFeed(), []*watcher{}
+	for range watchers {
+		all = append(all, follower(f))
+	}
+	step := &runs.Step{Path: "a"}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for n := range updates {
+		f.send(Update{Kind: UpdateStep, Seq: uint64(n + 1), Step: step})
+		if n%500 == 0 {
+			for _, w := range all {
+				_, _, _ = w.look()
+			}
+		}
+	}
+	runtime.ReadMemStats(&after)
+	times := float64(after.Mallocs-before.Mallocs) / updates
+	size := float64(after.TotalAlloc-before.TotalAlloc) / updates
+	place := float64(unsafe.Sizeof(Update{}) + unsafe.Sizeof(runs.Shared{}))
+	t.Logf("%.3f allocations and %.0f bytes an update, whose place is of %.0f", times, size, place)
+	if times > 0.02 || size > 1.3*place {
+		t.Errorf("an update takes %.3f allocations and %.0f bytes, its place is of %.0f", times, size, place)
 	}
 }

@@ -34,7 +34,7 @@ func newBoundedListener(inner net.Listener, most, each int, shared func(netip.Ad
 }
 
 // boundedConn is one that is kept. Its fields are guarded by the listener's mu, but for
-// gathers.
+// those of gathering.
 type boundedConn struct {
 	net.Conn
 	listener *boundedListener
@@ -43,7 +43,9 @@ type boundedConn struct {
 	held     int    // requests with a credential that are served
 	gone     bool
 
-	gathers *gathering // of the goroutine that answers; nil = what is written is sent
+	// Of the goroutine that answers.
+	gathering bool       // what is written is not sent yet
+	gathered  *gathering // nil = there was no message yet
 }
 
 // Accept returns the next connection that there is room for.

@@ -28,6 +28,9 @@ const (
 	// patience is how long a reader over TCP may take nothing before it is cut off:
 	// it holds one of the places. What it missed it gets when it comes back.
 	patience = 30 * time.Second
+	// renewal is how long a deadline stands before a message moves it on: at most so much
+	// longer a reader has. Many readers get many messages a second.
+	renewal = time.Second
 )
 
 // eventStream is the media type of server-sent events.
@@ -258,7 +261,9 @@ func (s *server) copyEvents(ctx context.Context, w http.ResponseWriter, r *http.
 	defer func() { _ = out.Close() }() // the reader may be gone: then nobody is left to tell
 	flusher := http.NewResponseController(w)
 	_, remote := guard.CallerOf(ctx)
-	_ = flusher.Flush() // the header alone: the client knows now that it is subscribed
+	conn := gathers(ctx, r)
+	_ = flusher.Flush()   // the header alone: the client knows now that it is subscribed
+	var renewed time.Time // the deadline
 	var heartbeat <-chan time.Time
 	if s.Heartbeat > 0 {
 		ticker := time.NewTicker(s.Heartbeat)
@@ -293,15 +298,17 @@ func (s *server) copyEvents(ctx context.Context, w http.ResponseWriter, r *http.
 			return
 		}
 		if s.Now != nil && remote {
-			_ = flusher.SetWriteDeadline(s.Now().Add(patience))
-		}
-		err := atOnce(ctx, r, piece.Bytes(out.Packs()), func() error {
-			if err := out.Write(piece); err != nil {
-				return err
+			if now := s.Now(); now.After(renewed.Add(renewal)) {
+				renewed = now
+				_ = flusher.SetWriteDeadline(now.Add(patience + renewal))
 			}
-			return flusher.Flush()
-		})
-		if err != nil && !errors.Is(err, http.ErrNotSupported) {
+		}
+		conn.gather(piece.Bytes(out.Packs()))
+		err := out.Write(piece)
+		if err == nil {
+			err = flusher.Flush()
+		}
+		if err = conn.release(err); err != nil && !errors.Is(err, http.ErrNotSupported) {
 			return
 		}
 	}

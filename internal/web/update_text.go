@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"encoding/json"
-	"reflect"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -45,10 +44,8 @@ func appendUpdate(b []byte, u *engine.Update) ([]byte, error) {
 
 // appendStep appends a step, or reports that it has something that only others write.
 func appendStep(b []byte, s *runs.Step) ([]byte, bool) {
-	rest := *s
-	rest.Path, rest.Status, rest.Attempts, rest.Outputs, rest.Uses = "", "", 0, nil, ""
-	rest.Items, rest.Done, rest.ItemErrors, rest.StartedAt, rest.FinishedAt = 0, 0, 0, nil, nil
-	if !reflect.ValueOf(&rest).Elem().IsZero() { // all that a step may have besides, now and later
+	if s.OutputsBytes != 0 || s.Error != nil || s.Wait != "" || s.Until != nil || s.WaitSince != nil || s.WaitedMS != 0 || s.Message != "" ||
+		s.Prompt != nil || s.Pages != 0 || s.Cached || s.Form != nil || s.Decision != nil || s.Run != "" || s.Crashes != 0 || s.TakenFrom != "" {
 		return b, false
 	}
 	b = appendText(append(b, `{"path":`...), s.Path)

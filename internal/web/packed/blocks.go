@@ -31,7 +31,7 @@ func Plain(text []byte) Piece { return Piece{plain: text} }
 // eighth more bytes. Such ones are many updates at once.
 const (
 	longPiece  = 64 << 10
-	quickLevel = 3
+	quickLevel = 2
 )
 
 // NewPiece packs a part of a stream.
