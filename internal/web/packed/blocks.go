@@ -27,7 +27,7 @@ const shortPiece = 100
 // Plain is a part of a stream that is not packed.
 func Plain(text []byte) Piece { return Piece{plain: text} }
 
-// longPiece is from which length a piece is packed at quickLevel: a third of the time for an
+// longPiece is from which length a piece is packed at quickLevel: a quarter of the time for an
 // eighth more bytes. Such ones are many updates at once.
 const (
 	longPiece  = 64 << 10
