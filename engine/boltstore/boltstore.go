@@ -238,8 +238,9 @@ func (s *Store) Close() error {
 
 // shut closes a file whose committer has ended, or that never had one.
 func (s *Store) shut() error {
-	s.scrubPiece()
+	scrubbed := s.scrubPiece()
 	err := s.markClosed()
+	scrubbed()
 	if err == nil {
 		s.keepSeal()
 	}

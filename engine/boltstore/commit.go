@@ -76,10 +76,14 @@ func (s *Store) updateMarked(closes bool, write func(w *writer) error) error {
 		w.mark = risen
 		return write(w)
 	})
-	if err != nil || risen == nil {
+	if err != nil {
 		return err
 	}
-	s.marks.current, s.marks.risen = *risen, true
+	if risen == nil {
+		s.marks.behind = true
+		return nil
+	}
+	s.marks.current, s.marks.risen, s.marks.behind = *risen, true, false
 	if err := writeBeside(s.path, *risen); err != nil {
 		return fmt.Errorf("note the mark beside the store: %w", err)
 	}

@@ -130,9 +130,12 @@ type marks struct {
 	kept    bool // whether this store keeps one: not copies that are checked and edited
 	current mark
 	risen   bool // since the start
+	behind  bool // something was stored since it rose
 }
 
-// next returns the mark that the next transaction shall store; nil = none is due.
+// next returns the mark that the next transaction shall store; nil = none is due. A close
+// behind the transaction that it has risen with needs no other: a copy from between the
+// two holds all that the store does.
 func (k *marks) next(now func() time.Time, closes bool) *mark {
 	if !k.kept {
 		return nil
@@ -140,6 +143,9 @@ func (k *marks) next(now func() time.Time, closes bool) *mark {
 	m := mark{Count: k.current.Count + 1}
 	if now != nil {
 		m.At = now().UTC()
+	}
+	if k.risen && closes && !k.behind {
+		return nil
 	}
 	if k.risen && !closes {
 		if age := m.At.Sub(k.current.At); now == nil || age >= 0 && age < markEvery {

@@ -3,6 +3,7 @@ package boltstore
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
@@ -48,18 +49,28 @@ func (s *Store) comparePages(ctx context.Context) bool {
 	return err == nil
 }
 
-// scrubPiece compares one piece of a file that is being closed. Damage is told by the
-// error of the next open, which reads all of it: there is no seal then.
-func (s *Store) scrubPiece() {
+// scrubPiece begins to compare one piece of a file that is being closed, while the last
+// commit is at the disk. Who has begun it calls ended before there is a seal. Damage is
+// told by the error of the next open, which reads all of the file: there is no seal then.
+func (s *Store) scrubPiece() (ended func()) {
 	check := &s.pageCheck
 	if check.opened == nil || check.guard.Whole() || s.queue.hasFailed() {
-		return
+		return func() {}
 	}
-	next, differs, err := check.guard.Scrub(context.Background(), s.file, s.pageSize, check.next, scrubPages)
-	check.next = next
-	if err != nil || differs {
-		check.keeps = false
-		dropSeal(s.path)
+	var piece sync.WaitGroup
+	var next uint64
+	var differs bool
+	var err error
+	piece.Go(func() {
+		next, differs, err = check.guard.Scrub(context.Background(), s.file, s.pageSize, check.next, scrubPages)
+	})
+	return func() {
+		piece.Wait()
+		check.next = next
+		if err != nil || differs {
+			check.keeps = false
+			dropSeal(s.path)
+		}
 	}
 }
 

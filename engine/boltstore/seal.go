@@ -229,19 +229,17 @@ func (s *Store) sumPages(m *metas) error {
 		return err
 	}
 	guard, free := s.pageCheck.guard, list.ids
-	page := make([]byte, m.pageSize)
-	for id := uint64(2); id < m.pages; id++ {
-		if len(free) > 0 && free[0] == id {
+	sums := pageSummer{file: s.file, size: m.pageSize, sums: guard.Sums()}
+	for id := range guard.Stale(m.pages) {
+		for len(free) > 0 && free[0] < id {
 			free = free[1:]
+		}
+		if len(free) > 0 && free[0] == id {
 			continue
 		}
-		if !guard.Replaced(id) && !guard.Doubt() {
-			continue
-		}
-		if _, err := s.file.ReadAt(page, int64(id)*m.pageSize); err != nil {
+		if err := sums.add(id); err != nil {
 			return err
 		}
-		guard.Sums().Set(id, bolt.SumOf(page))
 	}
-	return nil
+	return sums.flush()
 }

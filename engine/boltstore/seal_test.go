@@ -152,6 +152,49 @@ func TestGateAnOpenReadsTheSameOfAnyStore(t *testing.T) { // ADR 73
 	}
 }
 
+// closeCost counts what a close behind one change reads with system calls.
+func closeCost(t *testing.T, path string) (read, pages int64) {
+	t.Helper()
+	s, err := boltstore.Open(path, boltstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.KV().Put("a", "b", []byte("c"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if pages, err = s.PagesForTest(); err != nil {
+		t.Fatal(err)
+	}
+	before := readSoFar(t)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return readSoFar(t) - before, pages
+}
+
+// The gate of a close: it reads a small file once at most, and of a large one a piece and
+// what the session has changed. It is no parallel test, as the one of an open.
+func TestGateACloseReadsAFileOnceAtMost(t *testing.T) { // ADR 73
+	few, many := storeOf(t, 10), storeOf(t, 10_000)
+	const piece = 1 << 20
+	read, pages := closeCost(t, few)
+	t.Logf("10 runs, %d pages: %d bytes read", pages, read)
+	if pages*4096 > piece/2 {
+		t.Fatalf("%d pages are no small store", pages)
+	}
+	if read > pages*4096 {
+		t.Errorf("a close of %d pages reads %d bytes", pages, read)
+	}
+	read, pages = closeCost(t, many)
+	t.Logf("10,000 runs, %d pages: %d bytes read", pages, read)
+	if read > piece+256<<10 {
+		t.Errorf("a close of %d pages reads %d bytes", pages, read)
+	}
+	if read < piece/4 {
+		t.Errorf("%d bytes of %d pages were read: the scrub does not go on, or the count sees nothing", read, pages)
+	}
+}
+
 func TestOnlyAFileAsItWasClosedIsTakenBySeal(t *testing.T) {
 	t.Parallel()
 	made := storeOf(t, 200)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"iter"
+	mathbits "math/bits"
 	"sync"
 	"sync/atomic"
 )
@@ -63,8 +65,34 @@ func (g *Guard) Unread() (count uint64) {
 // anew.
 func (g *Guard) Doubt() bool { return g.doubt.Load() }
 
-// Replaced reports whether a page may hold something else than its sum says.
-func (g *Guard) Replaced(id uint64) bool { return id >= g.pages || g.replaced.has(id) }
+// Stale are the pages of a file of so many whose sums may not be theirs any more, in
+// order: those that may hold something else by now, and those that are new; where a sum
+// was wrong of a page that is in order, all.
+func (g *Guard) Stale(pages uint64) iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		for word := range pages/64 + 1 {
+			for stale := g.stale(word); stale != 0; stale &= stale - 1 {
+				id := word*64 + uint64(mathbits.TrailingZeros64(stale)) //nolint:gosec // 0 to 63
+				if id >= 2 && (id >= pages || !yield(id)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// stale are those of 64 pages, a bit for each.
+func (g *Guard) stale(word uint64) uint64 {
+	const all = ^uint64(0)
+	switch last := g.pages / 64; {
+	case g.Doubt() || word > last:
+		return all
+	case word == last:
+		return g.replaced[word].Load() | all<<(g.pages%64)
+	default:
+		return g.replaced[word].Load()
+	}
+}
 
 // Sums are those of the pages that were not replaced.
 func (g *Guard) Sums() *Sums { return g.sums }
@@ -89,21 +117,31 @@ func (g *Guard) suspect(s Snapshot) error {
 	return nil
 }
 
-// scrubPiece is how many pages are read at once.
-const scrubPiece = 64
+// scrubRun is how many pages are read at once: what they are read into is new memory in a
+// short command, which costs more than the reads do.
+const scrubRun = 8
 
-// Scrub compares count pages from one on and returns where to go on; when it has come
-// to the end of the file it goes on at its begin. It stops at the first page that
-// differs: the caller looks at that one in a transaction (Tx.Look).
+// Scrub goes over count pages from one on, once round the file at most, and returns where
+// to go on; when it has come to the end of the file it goes on at its begin. Those that
+// were compared in this session, or held nothing when it began, are not read again. It
+// stops at the first page that differs: the caller looks at that one in a transaction
+// (Tx.Look).
 func (g *Guard) Scrub(ctx context.Context, file io.ReaderAt, size int, from, count uint64) (next uint64, differs bool, err error) {
-	buffer := make([]byte, scrubPiece*size)
-	for count > 0 && ctx.Err() == nil && !g.Whole() {
+	if g.pages <= 2 {
+		return 2, false, nil
+	}
+	var buffer []byte
+	for count = min(count, g.pages-2); count > 0 && ctx.Err() == nil && !g.Whole(); {
 		if from < 2 || from >= g.pages {
 			from = 2
 		}
-		n := min(count, scrubPiece, g.pages-from)
+		n := g.unread(from, min(count, g.pages-from, scrubRun))
 		if n == 0 {
-			return 2, false, nil
+			from, count = from+1, count-1
+			continue
+		}
+		if buffer == nil {
+			buffer = make([]byte, scrubRun*size)
 		}
 		if _, err := file.ReadAt(buffer[:n*uint64(size)], int64(from)*int64(size)); err != nil {
 			return from, false, fmt.Errorf("read page %d: %w", from, err)
@@ -118,6 +156,14 @@ func (g *Guard) Scrub(ctx context.Context, file io.ReaderAt, size int, from, cou
 		from, count = from+n, count-n
 	}
 	return from, false, nil
+}
+
+// unread is how many pages from one on were not compared, at most as many as asked for.
+func (g *Guard) unread(from, most uint64) (n uint64) {
+	for n < most && !g.known.has(from+n) {
+		n++
+	}
+	return n
 }
 
 // Complete notes that every page was compared.

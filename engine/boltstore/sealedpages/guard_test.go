@@ -98,14 +98,18 @@ func pagesOf(t testing.TB, db *DB) (pages uint64, free, used []uint64) {
 // though the session says that it has not replaced them.
 func (s *session) finish(t testing.TB, path string) {
 	t.Helper()
-	_, _, used := pagesOf(t, s.db)
+	pages, _, used := pagesOf(t, s.db)
 	if err := s.db.Close(); err != nil {
 		t.Fatal(err)
 	}
 	content := contentOf(t, path)
+	stale := map[uint64]bool{}
+	for id := range s.guard.Stale(pages) {
+		stale[id] = true
+	}
 	for _, id := range used {
 		sum := SumOf(content[id*pageSize : (id+1)*pageSize])
-		if s.guard.Replaced(id) {
+		if stale[id] {
 			s.sums.Set(id, sum)
 		} else if was, ok := s.sums.Of(id); !ok || was != sum {
 			t.Errorf("page %d was replaced, and nobody has noted it", id)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 )
 
@@ -27,6 +29,7 @@ type Sums struct {
 	file   io.ReaderAt // nil = all are in memory
 	blocks map[uint64]*block
 	read   int64
+	buffer []byte // of one block or more, as the file holds them
 }
 
 // NewSums returns sums that a file holds, behind its head; nil = none are known yet.
@@ -69,7 +72,7 @@ func (s *Sums) block(i uint64) *block {
 }
 
 func (s *Sums) load(b *block, i uint64) bool {
-	data := make([]byte, blockSize)
+	data := s.space(1)
 	n, err := s.file.ReadAt(data, int64(sealSize+i*blockSize))
 	s.read += int64(n)
 	if err != nil || binary.LittleEndian.Uint32(data) != blockSum(i, data) {
@@ -87,22 +90,52 @@ func blockSum(i uint64, data []byte) uint32 {
 	return crc32.Update(crc32.Checksum(binary.LittleEndian.AppendUint64(nil, i), table), table, data[4:])
 }
 
-// WriteTo writes the blocks that changed.
+// space returns the buffer, with room for so many blocks.
+func (s *Sums) space(blocks int) []byte {
+	if len(s.buffer) < blocks*blockSize {
+		s.buffer = make([]byte, blocks*blockSize)
+	}
+	return s.buffer[:blocks*blockSize]
+}
+
+// writeRun is how many blocks are written at once.
+const writeRun = 16
+
+// write writes the blocks that changed, those side by side at once. A block between them
+// is written too where it is known: it holds what the file does.
 func (s *Sums) write(to io.WriterAt) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, b := range s.blocks {
-		if !b.changed {
+	known := slices.Sorted(maps.Keys(s.blocks))
+	for len(known) > 0 {
+		first, run := known[0], 0
+		for n := 0; n < min(len(known), writeRun) && known[n] == first+uint64(n) && s.blocks[known[n]].writable(n == 0); n++ {
+			if s.blocks[known[n]].changed {
+				run = n + 1
+			}
+		}
+		if run == 0 {
+			known = known[1:]
 			continue
 		}
-		data := make([]byte, blockSize)
-		for at, sum := range b.sums {
-			binary.LittleEndian.PutUint32(data[4+4*at:], sum)
+		data := s.space(run)
+		for n := range uint64(run) {
+			s.blocks[first+n].encode(first+n, data[n*blockSize:(n+1)*blockSize])
 		}
-		binary.LittleEndian.PutUint32(data, blockSum(i, data))
-		if _, err := to.WriteAt(data, int64(sealSize+i*blockSize)); err != nil {
+		if _, err := to.WriteAt(data, int64(sealSize+first*blockSize)); err != nil {
 			return fmt.Errorf("write the sums of pages: %w", err)
 		}
+		known = known[run:]
 	}
 	return nil
+}
+
+// writable reports whether a block may stand in a run, which begins with one that changed.
+func (b *block) writable(first bool) bool { return b.changed || !first && !b.damaged }
+
+func (b *block) encode(i uint64, data []byte) {
+	for at, sum := range b.sums {
+		binary.LittleEndian.PutUint32(data[4+4*at:], sum)
+	}
+	binary.LittleEndian.PutUint32(data, blockSum(i, data))
 }
