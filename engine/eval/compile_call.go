@@ -86,6 +86,10 @@ func (c *compiler) builtin(n *ast.BuiltinNode) code {
 		weight = 1 + countNodes(n.Arguments[1])/16
 		extra = c.all(n.Arguments[2:])
 	}
+	names, named := []string(nil), false
+	if body != nil && !p.whole {
+		names, named = membersOfItem(bodyOf(n.Arguments[1]))
+	}
 	each := passSteps
 	if n.Name == "sortBy" {
 		each = sortSteps
@@ -106,6 +110,9 @@ func (c *compiler) builtin(n *ast.BuiltinNode) code {
 				return nil, err
 			}
 			l.extra = append(l.extra, v)
+		}
+		if named {
+			l.list.readOnly(names)
 		}
 		m.passed(&l.list, each)
 		item, index := m.item, m.index

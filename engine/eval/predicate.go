@@ -13,6 +13,8 @@ type predicate struct {
 	signature, doc, example string
 	// boolean says that the body must be true or false.
 	boolean bool
+	// whole says that it gives elements, or has them as values, besides what the body reads.
+	whole bool
 	// result infers the type from those of the element and the body; body is
 	// the element's where none is written.
 	result func(p *predicateCall) *schema.Type
@@ -174,11 +176,11 @@ func findPredicates() map[string]*predicate {
 	return map[string]*predicate{
 		"find": {
 			signature: "find(list, condition): any", doc: "The first element for which the condition is true, or null.", example: `find(rows, .host == "a")?.visits ?? 0`,
-			boolean: true, result: element, run: item(1),
+			boolean: true, whole: true, result: element, run: item(1),
 		},
 		"findLast": {
 			signature: "findLast(list, condition): any", doc: "The last element for which the condition is true, or null.", example: `findLast(rows, .visits > 0)`,
-			boolean: true, result: element, run: item(-1),
+			boolean: true, whole: true, result: element, run: item(-1),
 		},
 		"findIndex": {
 			signature: "findIndex(list, condition): integer", doc: "The place from 0 of the first element for which the condition is true, or null.", example: `findIndex(rows, .host == "a") ?? -1`,
@@ -216,7 +218,8 @@ func shapePredicates() map[string]*predicate {
 		},
 		"reduce": {
 			signature: "reduce(list, value, initial?): any", doc: "One value out of all elements: #acc is the result so far. Without an initial value it is the first element.", example: `reduce(rows, #acc + .visits, 0)`,
-			run: func(m *machine, l *loop) (any, error) { return l.reduce(m) },
+			whole: true,
+			run:   func(m *machine, l *loop) (any, error) { return l.reduce(m) },
 		},
 	}
 }

@@ -48,6 +48,13 @@ func sequenceOf(v any) (sequence, bool) {
 	return sequence{}, false
 }
 
+// readOnly says that of elements which are objects the members of these names alone are read.
+func (s *sequence) readOnly(names []string) {
+	if s.isText() {
+		s.read = s.encoded.PartReader(names)
+	}
+}
+
 // isText reports whether the list is kept as text, of which elements are decoded.
 func (s *sequence) isText() bool { return s.read != nil }
 

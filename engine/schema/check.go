@@ -76,6 +76,11 @@ func (c *coercion) listParts(t *Type, data []byte) error {
 			at++
 			continue
 		}
+		if v, ok := c.typed(&Type{Kind: List, Elem: elem}, chunk); ok {
+			list, _ := v.([]any)
+			at += len(list)
+			continue
+		}
 		v, err := parseJSON(chunk)
 		if err != nil {
 			return err

@@ -206,8 +206,10 @@ func (c *coercion) integer(t *Type, v any) (any, bool, error) {
 	default:
 		return nil, false, c.wrongKind(t, v)
 	}
-	if err := t.checkRange(c.path, float64(n), strconv.Itoa(n)); err != nil {
-		return nil, false, err
+	if t.Min != nil || t.Max != nil {
+		if err := t.checkRange(c.path, float64(n), strconv.Itoa(n)); err != nil {
+			return nil, false, err
+		}
 	}
 	return n, changed, nil
 }
@@ -232,8 +234,10 @@ func (c *coercion) number(t *Type, v any) (any, bool, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, false, mismatchf(c.path, "the number %v can't be written", f)
 	}
-	if err := t.checkRange(c.path, f, strconv.FormatFloat(f, 'g', -1, 64)); err != nil {
-		return nil, false, err
+	if t.Min != nil || t.Max != nil {
+		if err := t.checkRange(c.path, f, strconv.FormatFloat(f, 'g', -1, 64)); err != nil {
+			return nil, false, err
+		}
 	}
 	return f, changed, nil
 }

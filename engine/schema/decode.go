@@ -65,6 +65,9 @@ func (t *Type) decode(data []byte, exact bool) (any, error) {
 }
 
 func (t *Type) decodeWith(data []byte, c coercion) (any, error) {
+	if v, ok := c.typed(t, data); ok {
+		return v, nil
+	}
 	v, err := parseJSON(data)
 	if err != nil {
 		return nil, err

@@ -183,12 +183,19 @@ func (e *Encoded) Weight() int64 {
 // beside the one that was read last, and is for one goroutine.
 func (e *Encoded) Reader() *EncodedReader { return &EncodedReader{list: e, part: -1} }
 
+// PartReader is Reader for who reads of elements that are objects the members of these
+// names alone: no others are decoded, mostly. Its values are for nobody else.
+func (e *Encoded) PartReader(names []string) *EncodedReader {
+	return &EncodedReader{list: e, part: -1, names: append([]string{}, names...)}
+}
+
 // EncodedReader reads the elements of an Encoded list.
 type EncodedReader struct {
 	list    *Encoded
-	part    int   // of the block at hand
-	first   int   // the place in the text of its first element
-	values  []any // of the block
+	names   []string // of the members that are read; nil = all
+	part    int      // of the block at hand
+	first   int      // the place in the text of its first element
+	values  []any    // of the block
 	scratch []byte
 }
 
@@ -210,7 +217,7 @@ func (r *EncodedReader) At(i int) (any, error) {
 }
 
 // load decodes the block of a place.
-func (r *EncodedReader) load(place int) error {
+func (r *EncodedReader) load(place int) (err error) {
 	text := r.list.text
 	n, found := slices.BinarySearch(text.starts, place)
 	if !found {
@@ -230,13 +237,25 @@ func (r *EncodedReader) load(place int) error {
 	} else {
 		r.scratch = append(append(r.scratch[:0], '['), body...)
 	}
-	value, err := part.list.DecodeAnswer(r.scratch)
-	if err != nil {
+	if r.values, err = r.decode(part.list); err != nil {
 		return err
 	}
-	r.values, _ = value.([]any)
 	r.part, r.first = n, text.starts[n]+int(part.blocks[b].first)
 	return nil
+}
+
+// decode reads what is at hand of a list.
+func (r *EncodedReader) decode(list *Type) ([]any, error) {
+	if r.names != nil {
+		answer := coercion{own: true, json: true, trim: true}
+		if value, ok := answer.typedParts(list, r.scratch, r.names); ok {
+			values, _ := value.([]any)
+			return values, nil
+		}
+	}
+	value, err := list.DecodeAnswer(r.scratch)
+	values, _ := value.([]any)
+	return values, err
 }
 
 // lastComma is where the comma stands behind the last element of a run.
