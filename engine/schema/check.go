@@ -219,13 +219,14 @@ func blank(data []byte, at int) int {
 	return at
 }
 
-// valueEnd is the end of the value of a valid document that begins at a place.
+// valueEnd is the end of the value of a valid document that begins at a place; of one that
+// is damaged, some place, which may lie behind its end.
 func valueEnd(data []byte, at int) int {
 	depth := 0
 	for ; at < len(data); at++ {
 		switch data[at] {
 		case '"':
-			for at++; data[at] != '"'; at++ {
+			for at++; at < len(data) && data[at] != '"'; at++ {
 				if data[at] == '\\' {
 					at++
 				}

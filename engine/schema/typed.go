@@ -224,15 +224,17 @@ func (p *typedParser) name(t *Type, due int) (name string, field int, ok bool) {
 	return name, t.fieldIndex(name), ok && name != secretKey
 }
 
-// pass goes behind a value of a text that was checked.
+// pass goes behind a value of a text that was checked: what stands in it is not looked at.
+// Of one that was damaged since, it never goes behind the end.
 func (p *typedParser) pass() {
 	p.space()
 	if p.peek() == '"' {
 		rest := p.data[p.at+1:]
-		if end := bytes.IndexByte(rest, '"'); end >= 0 && bytes.IndexByte(rest[:end], '\\') < 0 {
+		end := bytes.IndexByte(rest, '"')
+		if end >= 0 && bytes.IndexByte(rest[:end], '\\') < 0 {
 			p.at += end + 2
 			return
 		}
 	}
-	p.at = valueEnd(p.data, p.at)
+	p.at = min(valueEnd(p.data, p.at), len(p.data))
 }
