@@ -63,6 +63,9 @@ func (s *Store) Runs(filter runs.Filter) (rows []runs.Run, next string, err erro
 			}
 			last = found[i].ID
 		}
+		if !done && scan.spent() {
+			return rows, runID(scan.before), nil
+		}
 	}
 	return rows, "", nil
 }
@@ -121,6 +124,7 @@ type scan struct {
 	prefix []byte // of the index's keys; the run's key follows
 	before []byte // run key: rows are older than it; nil = from the newest
 	oldest []byte // run key: rows are not older than it; nil = no bound
+	looked int    // ids that it compared with the filter's ending
 }
 
 func newScan(filter runs.Filter) (*scan, error) {
@@ -163,7 +167,7 @@ func newScan(filter runs.Filter) (*scan, error) {
 		}
 		sc.oldest = oldest.Bytes()
 	}
-	return sc, nil
+	return sc, sc.within(filter.IDPrefix)
 }
 
 // step returns the next rows that the filter selects, at most wanted; done says
@@ -182,12 +186,14 @@ func (sc *scan) step(tx *bolt.Tx, wanted int) (runs []runs.Run, done bool, err e
 		if bytes.Compare(run, sc.oldest) < 0 {
 			return runs, true, nil
 		}
-		row, err := indexedRow(tx, sc.bucket, run)
-		if err != nil {
-			return nil, false, err
-		}
-		if sc.filter.Selects(row) {
-			runs = append(runs, *row)
+		if sc.mayEnd(run) {
+			row, err := indexedRow(tx, sc.bucket, run)
+			if err != nil {
+				return nil, false, err
+			}
+			if sc.filter.Selects(row) {
+				runs = append(runs, *row)
+			}
 		}
 		sc.before = bytes.Clone(run)
 		key, _ = cursor.Prev()

@@ -20,8 +20,12 @@ type Text struct {
 	Attention            bool
 	Labels               []string // each name=value
 	Since, Query, Cursor string
+	IDPrefix, IDSuffix   string // how the id begins, and how it ends: LeastLetters or more
 	Limit                int
 }
+
+// LeastLetters is how many letters of a run's id find it at least.
+const LeastLetters = 4
 
 // FilterError says which part of a filter can't be read, and why.
 type FilterError struct {
@@ -38,12 +42,19 @@ func (e *FilterError) Error() string { return fmt.Sprintf("%s %q %s", e.Part, e.
 func (t Text) Filter(now func() time.Time) (runs.Filter, error) {
 	filter := runs.Filter{
 		Workflow: t.Workflow, Status: runs.Status(t.Status), Attention: t.Attention, Query: t.Query, Limit: t.Limit, Cursor: t.Cursor, Labels: map[string]string{},
+		IDPrefix: t.IDPrefix, IDSuffix: t.IDSuffix,
 	}
 	if t.Status != "" && !slices.Contains(runs.Statuses(), filter.Status) {
 		return filter, &FilterError{"status", t.Status, "is none of a run", diag.MeantOr(t.Status, diag.Words(runs.Statuses()...), "one of ")}
 	}
 	if t.Cursor != "" && !IsID(t.Cursor) {
 		return filter, &FilterError{Part: "cursor", Text: t.Cursor, Why: "is not the next_cursor of a list"}
+	}
+	if err := checkLetters("id_prefix", t.IDPrefix, IsPrefix); err != nil {
+		return filter, err
+	}
+	if err := checkLetters("id_suffix", t.IDSuffix, IsSuffix); err != nil {
+		return filter, err
 	}
 	for _, label := range t.Labels {
 		name, value, ok := strings.Cut(label, "=")
@@ -61,6 +72,34 @@ var idPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 
 // IsID reports whether text may be the id of a run, which is also the cursor behind it.
 func IsID(text string) bool { return idPattern().MatchString(text) }
+
+// IsPrefix reports whether the id of a run may begin so: with LeastLetters or more.
+func IsPrefix(text string) bool { return IsSuffix(text) && text[0] <= '7' }
+
+// IsSuffix reports whether the id of a run may end so: with LeastLetters or more.
+func IsSuffix(text string) bool {
+	if len(text) < LeastLetters || len(text) > idLetters {
+		return false
+	}
+	for i := range len(text) {
+		switch c := text[i]; {
+		case '0' <= c && c <= '9', 'a' <= c && c <= 'z' && !strings.ContainsRune("ilou", rune(c)):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// idLetters is the length of a run's id.
+const idLetters = 26
+
+func checkLetters(part, text string, may func(string) bool) error {
+	if text == "" || may(text) {
+		return nil
+	}
+	return &FilterError{part, text, "is not of the id of a run", diag.Sayf("%d to %d of its letters, in lower case", LeastLetters, idLetters)}
+}
 
 // Moment reads a time, or a duration that is taken off now; "" is the zero time. part
 // is the name where it is written. The error is a *FilterError.

@@ -1,6 +1,9 @@
 package runs
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Filter selects runs, the newest first. A zero field selects all.
 type Filter struct {
@@ -10,6 +13,11 @@ type Filter struct {
 	// Attention selects the runs that need somebody: those of RunsSummary.
 	Attention bool      `json:"attention,omitempty"`
 	Since     time.Time `json:"since,omitzero"` // compared with the time in the run's id, its acceptance
+	// IDPrefix and IDSuffix are how the run's id begins and how it ends. Of a beginning a
+	// store reads the runs that have it. An ending is looked for among all ids: a page may
+	// then be shorter than the limit, and even empty, before the end.
+	IDPrefix string `json:"id_prefix,omitempty"`
+	IDSuffix string `json:"id_suffix,omitempty"`
 	// Query is an expression that must be true of a run's row (docs/commands.md, "Find
 	// runs"). An engine makes Match of it; a store does not read it.
 	Query  string `json:"query,omitempty"`
@@ -22,9 +30,12 @@ type Filter struct {
 	Match func(row *Run) (bool, error) `json:"-"`
 }
 
-// Selects reports whether a row is one of those that workflow, status and labels of
-// the filter ask for.
+// Selects reports whether a row is one of those that workflow, status, labels and the
+// letters of the id that the filter has ask for.
 func (f Filter) Selects(row *Run) bool {
+	if !strings.HasPrefix(row.ID, f.IDPrefix) || !strings.HasSuffix(row.ID, f.IDSuffix) {
+		return false
+	}
 	if f.Workflow != "" && row.Workflow != f.Workflow || f.Status != "" && row.Status != f.Status {
 		return false
 	}

@@ -53,6 +53,7 @@ func behaviours() []behaviour {
 		{"HostileNamesAreNotFound", hostileNamesAreNotFound},
 		{"IndexesFollowTheRow", indexesFollowTheRow},
 		{"RunsAreListedNewestFirst", runsAreListedNewestFirst},
+		{"RunsAreFoundByTheLettersOfTheirIDs", runsAreFoundByTheLettersOfTheirIDs},
 		{"AMatchHasTheLastWordOnARow", aMatchHasTheLastWordOnARow},
 		{"RecordsArePaged", recordsArePaged},
 		{"AJournalHasNoHoles", aJournalHasNoHoles},

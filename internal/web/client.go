@@ -92,7 +92,7 @@ func (c *Client) ResultOpen(ctx context.Context, id string) (*runs.Result, error
 // Runs returns one page of runs, the newest first.
 func (c *Client) Runs(ctx context.Context, f runs.Filter) (*Page[runs.Run], error) {
 	query := wire.Query("workflow", f.Workflow, "status", string(f.Status), "query", f.Query, "cursor", f.Cursor, "limit", number(f.Limit),
-		"since", moment(f.Since, time.RFC3339))
+		"since", moment(f.Since, time.RFC3339), "id_prefix", f.IDPrefix, "id_suffix", f.IDSuffix)
 	if f.Attention {
 		query.Set("attention", "true")
 	}

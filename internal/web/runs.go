@@ -59,6 +59,8 @@ type runsQuery struct {
 	Status    runs.Status `query:"status" enum:"queued,running,waiting,paused,succeeded,failed,canceled,timed_out" doc:"Only runs of this status."`
 	Attention bool        `query:"attention" doc:"Only runs that need somebody: see getRunsSummary."`
 	Labels    []string    `query:"label,explode" doc:"Only runs with this label, as name=value. Where it is given twice both must hold."`
+	IDPrefix  string      `query:"id_prefix" doc:"Only runs whose id begins so: 4 letters or more."`
+	IDSuffix  string      `query:"id_suffix" doc:"Only runs whose id ends so: 4 letters or more. A page may then be short, or empty, before the end, as with a query."`
 	Since     string      `query:"since" doc:"Only runs that began at this time or later: RFC 3339, or a duration that is taken off now, such as 24h." example:"24h"`
 	Query     string      `query:"query" doc:"Only runs of which this expression is true. It reads the fields of a run. With a query a page may be short, or empty, before the end: next_cursor is null at the end alone." example:"status == \"failed\" && duration_ms > 60000"`
 }
@@ -66,6 +68,7 @@ type runsQuery struct {
 func (s *server) runs(ctx context.Context, in *runsQuery) (Page[runs.Run], error) {
 	filter, err := runquery.Text{
 		Workflow: in.Workflow, Status: string(in.Status), Attention: in.Attention, Labels: in.Labels, Since: in.Since, Query: in.Query, Cursor: in.Cursor, Limit: in.Limit,
+		IDPrefix: in.IDPrefix, IDSuffix: in.IDSuffix,
 	}.Filter(s.Now)
 	if err != nil {
 		return Page[runs.Run]{}, err

@@ -2380,6 +2380,12 @@ type ListRunsParams struct {
 	// Label Only runs with this label, as name=value. Where it is given twice both must hold.
 	Label *[]string `form:"label,omitempty" json:"label,omitempty"`
 
+	// IdPrefix Only runs whose id begins so: 4 letters or more.
+	IdPrefix *string `form:"id_prefix,omitempty" json:"id_prefix,omitempty"`
+
+	// IdSuffix Only runs whose id ends so: 4 letters or more. A page may then be short, or empty, before the end, as with a query.
+	IdSuffix *string `form:"id_suffix,omitempty" json:"id_suffix,omitempty"`
+
 	// Since Only runs that began at this time or later: RFC 3339, or a duration that is taken off now, such as 24h.
 	Since *string `form:"since,omitempty" json:"since,omitempty"`
 
@@ -5622,6 +5628,30 @@ func NewListRunsRequest(server string, params *ListRunsParams) (*http.Request, e
 		if params.Label != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "label", *params.Label, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.IdPrefix != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "id_prefix", *params.IdPrefix, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.IdSuffix != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "id_suffix", *params.IdSuffix, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
