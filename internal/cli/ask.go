@@ -55,15 +55,24 @@ func (a *app) visit(ctx context.Context, question func(*web.Client) error) error
 	return err
 }
 
-// askRun is ask for what is asked of one run.
-func askRun[T any](ctx context.Context, a *app, id string, question func(*web.Client) (T, error)) (T, error) {
-	answer, err := ask(ctx, a, question)
-	return answer, a.noRun(id, err)
+// askRun is ask for what is asked of one run, which it finds first.
+func askRun[T any](ctx context.Context, a *app, run *runRef, question func(*web.Client) (T, error)) (answer T, err error) {
+	if err := a.pick(ctx, run); err != nil {
+		return answer, err
+	}
+	answer, err = ask(ctx, a, func(c *web.Client) (answer T, err error) {
+		if err := a.findRun(ctx, c, run); err != nil {
+			return answer, err
+		}
+		return question(c)
+	})
+	return answer, a.noRunYet(run, err)
 }
 
 // visitRun is visit for what is asked of one run.
-func (a *app) visitRun(ctx context.Context, id string, question func(*web.Client) error) error {
-	return a.noRun(id, a.visit(ctx, question))
+func (a *app) visitRun(ctx context.Context, run *runRef, question func(*web.Client) error) error {
+	_, err := askRun(ctx, a, run, func(c *web.Client) (any, error) { return nil, question(c) })
+	return err
 }
 
 // allowNoStore is err, unless it says that there is no store: a list is empty then.

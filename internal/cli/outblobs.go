@@ -19,15 +19,15 @@ import (
 const copyPart = 256 << 10
 
 // printBlob writes a large value that is an output of a run into a file, or to stdout.
-func (a *app) printBlob(ctx context.Context, id, name, file string, ref content.Reference) error {
-	err := a.visitRun(ctx, id, func(c *web.Client) error {
+func (a *app) printBlob(ctx context.Context, run *runRef, name, file string, ref content.Reference) error {
+	err := a.visitRun(ctx, run, func(c *web.Client) error {
 		if file == "" {
-			return a.copyBlob(ctx, c, id, ref, a.sys.Stdout)
+			return a.copyBlob(ctx, c, run.id, ref, a.sys.Stdout)
 		}
-		return a.writeBlob(ctx, c, id, ref, realPath(a.abs(file)))
+		return a.writeBlob(ctx, c, run.id, ref, realPath(a.abs(file)))
 	})
 	if err != nil {
-		return fmt.Errorf("output %s of run %s: %w", name, id, err)
+		return fmt.Errorf("output %s of run %s: %w", name, run.id, err)
 	}
 	if file != "" {
 		a.note("wrote output %s to %s", name, safePath(file))

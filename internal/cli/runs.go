@@ -21,41 +21,29 @@ import (
 func (a *app) runsCommand() *cobra.Command {
 	return listGroup(&cobra.Command{Use: "runs", Short: "What has run and what runs: look, follow, cancel, resume, repeat"}, a.inSandbox("the runs of the sandbox", slices.Concat([]*cobra.Command{
 		a.runsListCommand(),
-		withText(&cobra.Command{
-			Use: "show RUN [STEP]", Short: "Show a run with its steps and outputs, or one of its steps", Args: runArgs(1, "RUN", "STEP"),
-			Example: "  flowrun runs show 01jq…\n  flowrun runs show 01jq… 'domains[example.com].whois'",
-			RunE: func(c *cobra.Command, args []string) error {
-				if len(args) == 2 {
-					return a.showStep(c.Context(), args[0], args[1])
-				}
-				return a.showRun(c.Context(), args[0])
-			},
-		}),
+		withText(a.onRun(&cobra.Command{
+			Use: "show [RUN] [STEP]", Short: "Show a run with its steps and outputs, or one of its steps", Long: runHelp,
+			Example: "  flowrun runs show\n  flowrun runs show last\n  flowrun runs show r5f8 'domains[example.com].whois'\n  flowrun runs show @failed -w weekly",
+		}, anyRun, func(ctx context.Context, run *runRef, rest []string) error {
+			if len(rest) == 1 {
+				return a.showStep(ctx, run, rest[0])
+			}
+			return a.showRun(ctx, run)
+		}, "STEP")),
 		a.runsOutputCommand(),
-		withOutput(a.liveFlags(&cobra.Command{
-			Use: "watch RUN", Short: "Follow a run until it ends", Args: runArgs(1, "RUN"),
-			Long: "Watch shows a run until it ends and exits as `run` would. Ctrl-C leaves it running.",
-			RunE: func(c *cobra.Command, args []string) error { return a.watchRun(c.Context(), args[0]) },
-		}), "text", "json", "jsonl"),
+		withOutput(a.liveFlags(a.onRun(&cobra.Command{
+			Use: "watch [RUN]", Short: "Follow a run until it ends",
+			Long: "Watch shows a run until it ends and exits as `run` would. Ctrl-C leaves it running.\n" + runHelp,
+		}, goingRun, func(ctx context.Context, run *runRef, _ []string) error { return a.watchRun(ctx, run) })), "text", "json", "jsonl"),
 		a.runsLogsCommand(), a.runsEventsCommand(),
 		a.runsCancelCommand(), a.runsResumeCommand(), a.runsRerunCommand(), a.runsDeliverCommand(),
 		a.runsExportCommand(), a.runsRemoveCommand(), a.runsSummaryCommand(), a.runsAcknowledgeCommand(),
 	}, a.decideCommands())...))
 }
 
-// runArgs takes a run's id, and at least least of all arguments. An id that no run
-// can have goes nowhere.
-func runArgs(least int, names ...string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if err := rangeArgs(least, names...)(c, args); err != nil {
-			return err
-		}
-		if !web.ValidID(args[0]) {
-			return notFoundError(fmt.Errorf("there is no run %q", args[0]), "run ids look like 01k8zq4c0vdx3y6t7k9m2n5p8r; `flowrun runs` lists them")
-		}
-		return nil
-	}
-}
+// runHelp says in the help of a command how a run is named.
+const runHelp = "RUN is an id, its first or last letters (4 or more), last, @failed or @waiting; -w WORKFLOW names the newest run\n" +
+	"of a workflow. Without it you choose in a terminal; else the newest run that fits is taken, and its id is said."
 
 // listFlags are the flags of runs list.
 type listFlags struct {
@@ -77,7 +65,7 @@ func (a *app) runsListCommand() *cobra.Command {
 			return a.listRuns(c.Context(), flags)
 		},
 	}
-	c.Flags().StringVar(&flags.workflow, "workflow", "", "only runs of this workflow")
+	c.Flags().StringVarP(&flags.workflow, "workflow", "w", "", "only runs of this workflow")
 	c.Flags().StringVar(&flags.status, "status", "", "only runs with this status: "+strings.Join(diag.Words(runs.Statuses()...), ", "))
 	completeFlag(c, "status", diag.Words(runs.Statuses()...)...)
 	c.Flags().BoolVar(&flags.attention, "attention", false, "only runs that need somebody: failed ones that nobody has acknowledged and nothing has settled, paused ones, those that ask")
@@ -127,11 +115,11 @@ func flagFault(wrong *runquery.FilterError) error {
 	return usageError(errors.New(text), hint)
 }
 
-func (a *app) showRun(ctx context.Context, id string) error {
+func (a *app) showRun(ctx context.Context, run *runRef) error {
 	var steps []runs.Step // in the order of the file, which the result does not have
-	result, err := askRun(ctx, a, id, func(c *web.Client) (result *runs.Result, err error) {
-		if result, err = a.result(ctx, c, id); err == nil && a.output == "text" {
-			steps, err = c.StepsInShort(ctx, id)
+	result, err := askRun(ctx, a, run, func(c *web.Client) (result *runs.Result, err error) {
+		if result, err = a.result(ctx, c, run.id); err == nil && a.output == "text" {
+			steps, err = c.StepsInShort(ctx, run.id)
 		}
 		return result, err
 	})
@@ -156,23 +144,23 @@ func (a *app) afterShown(result *runs.Result) {
 	}
 }
 
-func (a *app) showStep(ctx context.Context, id, path string) error {
-	step, err := a.readStep(ctx, id, path)
+func (a *app) showStep(ctx context.Context, run *runRef, path string) error {
+	step, err := a.readStep(ctx, run, path)
 	if err != nil {
 		return err
 	}
 	var logs []runs.Log
 	if a.output == "text" {
-		if logs, err = askRun(ctx, a, id, func(c *web.Client) ([]runs.Log, error) { return c.Logs(ctx, id, path) }); err != nil {
+		if logs, err = askRun(ctx, a, run, func(c *web.Client) ([]runs.Log, error) { return c.Logs(ctx, run.id, path) }); err != nil {
 			return err
 		}
 	}
-	return a.print(step, func() { a.page(a.sys.Stdout).Step(a.sys.Stdout, id, step, logs) })
+	return a.print(step, func() { a.page(a.sys.Stdout).Step(a.sys.Stdout, run.id, step, logs) })
 }
 
 // readStep returns a step of a run, or an error that names a near one.
-func (a *app) readStep(ctx context.Context, id, path string) (step runs.Step, err error) {
-	steps, err := askRun(ctx, a, id, func(c *web.Client) ([]runs.Step, error) { return c.Steps(ctx, id) })
+func (a *app) readStep(ctx context.Context, run *runRef, path string) (step runs.Step, err error) {
+	steps, err := askRun(ctx, a, run, func(c *web.Client) ([]runs.Step, error) { return c.Steps(ctx, run.id) })
 	if err != nil {
 		return step, err
 	}
@@ -183,16 +171,14 @@ func (a *app) readStep(ctx context.Context, id, path string) (step runs.Step, er
 		}
 		paths[i] = step.Path
 	}
-	hint := cmp.Or(diag.DidYouMean(path, paths).Text, "`"+a.commandText("runs", "show", id)+"` lists the steps")
-	return step, notFoundError(fmt.Errorf("run %s has no step %s", id, diag.ShellWord(path)), hint)
+	hint := cmp.Or(diag.DidYouMean(path, paths).Text, "`"+a.commandText("runs", "show", run.id)+"` lists the steps")
+	return step, notFoundError(fmt.Errorf("run %s has no step %s", run.id, diag.ShellWord(path)), hint)
 }
 
 func (a *app) runsEventsCommand() *cobra.Command {
 	var from uint64
-	c := &cobra.Command{
-		Use: "events RUN", Short: "Print what was stored of a run, in order", Args: runArgs(1, "RUN"),
-		RunE: func(c *cobra.Command, args []string) error { return a.showEvents(c.Context(), args[0], from) },
-	}
+	c := a.onRun(&cobra.Command{Use: "events [RUN]", Short: "Print what was stored of a run, in order", Long: runHelp}, anyRun,
+		func(ctx context.Context, run *runRef, _ []string) error { return a.showEvents(ctx, run, from) })
 	c.Flags().Uint64Var(&from, "from", 1, "the first sequence number")
 	return withOutput(c, "text", "json", "jsonl")
 }
@@ -200,8 +186,8 @@ func (a *app) runsEventsCommand() *cobra.Command {
 // eventsPage is how many records are asked for at once.
 const eventsPage = 500
 
-func (a *app) showEvents(ctx context.Context, id string, from uint64) error {
-	records, err := askRun(ctx, a, id, func(c *web.Client) ([]workspace.Event, error) { return allEvents(ctx, c, id, from) })
+func (a *app) showEvents(ctx context.Context, run *runRef, from uint64) error {
+	records, err := askRun(ctx, a, run, func(c *web.Client) ([]workspace.Event, error) { return allEvents(ctx, c, run.id, from) })
 	if err != nil {
 		return err
 	}

@@ -13,29 +13,26 @@ import (
 
 func (a *app) runsDeliverCommand() *cobra.Command {
 	request := deliver.Request{By: a.user()}
-	c := &cobra.Command{
-		Use: "deliver RUN [OUTPUT]", Short: "Try once more to deliver the outputs of a run", Args: runArgs(1, "RUN", "OUTPUT"),
+	c := a.onRun(&cobra.Command{
+		Use: "deliver [RUN] [OUTPUT]", Short: "Try once more to deliver the outputs of a run",
 		Long: "Deliver makes one attempt of each delivery of a run that was not made yet: of all outputs, or of one. What was\n" +
 			"delivered stays as it is, and so does what may have been, unless --again says otherwise; every attempt has the\n" +
-			"same idempotency key. The exit code is 5 where one is not delivered then.",
-		Example: "  flowrun runs deliver 01jq…\n  flowrun runs deliver 01jq… digest --again",
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				request.Output = args[1]
-			}
-			return a.deliverRun(c.Context(), args[0], request)
-		},
-	}
+			"same idempotency key. The exit code is 5 where one is not delivered then.\n" + actHelp,
+		Example: "  flowrun runs deliver last\n  flowrun runs deliver -w weekly digest --again",
+	}, deliverRun, func(ctx context.Context, run *runRef, rest []string) error {
+		request.Output = argument(rest, 0)
+		return a.deliverRun(ctx, run, request)
+	}, "OUTPUT")
 	c.Flags().BoolVar(&request.Again, "again", false, "also what was delivered, and what may have been")
 	return withText(a.liveFlags(c))
 }
 
-func (a *app) deliverRun(ctx context.Context, id string, request deliver.Request) error {
-	session, err := a.connectTo(ctx, id, roleWork)
+func (a *app) deliverRun(ctx context.Context, run *runRef, request deliver.Request) error {
+	session, err := a.connectTo(ctx, run, roleWork)
 	if err != nil {
 		return err
 	}
-	list, err := try(ctx, session, func(c *web.Client) ([]runs.Delivery, error) { return c.Deliver(ctx, id, request) })
+	list, err := try(ctx, session, func(c *web.Client) ([]runs.Delivery, error) { return c.Deliver(ctx, run.id, request) })
 	if err != nil {
 		return session.abandon(err)
 	}

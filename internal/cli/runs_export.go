@@ -22,21 +22,20 @@ import (
 
 func (a *app) runsExportCommand() *cobra.Command {
 	var out string
-	c := &cobra.Command{
-		Use: "export RUN", Short: "Print all that is stored of a run, for archives and bug reports", Args: runArgs(1, "RUN"),
+	c := a.onRun(&cobra.Command{
+		Use: "export [RUN]", Short: "Print all that is stored of a run, for archives and bug reports",
 		Long: "Export prints the run, its plan, inputs, outputs, steps, events and logs, and those of its sub-workflows'\n" +
 			"runs: one JSON document, or one line each. The value of a secret is never in it: references stay\n" +
-			"references, and what is known as a secret is masked.",
-		Example: "  flowrun runs export 01jq… --out run.json\n  flowrun runs export 01jq… -o jsonl | gzip > run.jsonl.gz",
-		RunE:    func(c *cobra.Command, args []string) error { return a.exportRun(c.Context(), args[0], out) },
-	}
+			"references, and what is known as a secret is masked.\n" + runHelp,
+		Example: "  flowrun runs export @failed --out run.json\n  flowrun runs export last -o jsonl | gzip > run.jsonl.gz",
+	}, anyRun, func(ctx context.Context, run *runRef, _ []string) error { return a.exportRun(ctx, run, out) })
 	c.Flags().StringVar(&out, "out", "", "write into this file, which is replaced as a whole")
 	return withOutput(c, "json", "jsonl")
 }
 
-func (a *app) exportRun(ctx context.Context, id, out string) error {
+func (a *app) exportRun(ctx context.Context, run *runRef, out string) error {
 	if out == "" {
-		return a.writeExport(ctx, id, a.sys.Stdout)
+		return a.writeExport(ctx, run, a.sys.Stdout)
 	}
 	path := realPath(a.abs(out))
 	if err := checkOutPath(outFile{name: "FILE", file: out}, path); err != nil {
@@ -46,25 +45,25 @@ func (a *app) exportRun(ctx context.Context, id, out string) error {
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	if err := replaceBy(temp, path, a.writeExport(ctx, id, temp)); err != nil {
+	if err := replaceBy(temp, path, a.writeExport(ctx, run, temp)); err != nil {
 		return err
 	}
-	a.note("wrote run %s to %s", id, safePath(out))
+	a.note("wrote run %s to %s", run.id, safePath(out))
 	return nil
 }
 
-func (a *app) writeExport(ctx context.Context, id string, to io.Writer) error {
+func (a *app) writeExport(ctx context.Context, run *runRef, to io.Writer) error {
 	out := bufio.NewWriter(to)
 	visit := func(line upkeep.ExportLine) error { return view.JSON(out, line) }
 	if a.output == "json" {
 		visit = (&exportDocument{out: out}).line
 	}
 	begun := false
-	err := a.visitRun(ctx, id, func(c *web.Client) error {
+	err := a.visitRun(ctx, run, func(c *web.Client) error {
 		if begun { // half of it is written: a second owner would write it twice
 			return errors.New("the process that owned the store went away meanwhile: export the run again")
 		}
-		return c.ExportRun(ctx, id, func(line upkeep.ExportLine) error {
+		return c.ExportRun(ctx, run.id, func(line upkeep.ExportLine) error {
 			begun = true
 			return visit(line)
 		})
@@ -169,27 +168,14 @@ func (d *exportDocument) write(text string, data json.RawMessage) error {
 func (a *app) runsRemoveCommand() *cobra.Command {
 	var force bool
 	c := &cobra.Command{
-		Use: "rm RUN..", Short: "Remove runs that have ended", Args: manyRuns,
+		Use: "rm [RUN..]", Short: "Remove runs that have ended",
 		Long: "Rm removes runs with all that is stored of them: events, logs, sealed outputs, and the runs of their\n" +
-			"sub-workflows. What they wrote into state and cursors stays. A run that goes on is refused: cancel it first.",
-		Example: "  flowrun runs rm 01jq…\n  flowrun runs list --status failed -o json | jq -r '.items[].id' | xargs flowrun runs rm",
-		RunE:    func(c *cobra.Command, args []string) error { return a.removeRuns(c.Context(), args, force) },
+			"sub-workflows. What they wrote into state and cursors stays. A run that goes on is refused: cancel it first.\n" + actHelp,
+		Example: "  flowrun runs rm r5f8 9mq2\n  flowrun runs list --status failed -o json | jq -r '.items[].id' | xargs flowrun runs rm",
 	}
+	a.onRuns(c, endedRun, runFlag(c), func(ctx context.Context, list []*runRef) error { return a.removeRuns(ctx, list, force) })
 	c.Flags().BoolVar(&force, "force", false, "remove paused runs too, and pass over those that are not there")
 	return withText(c)
-}
-
-// manyRuns takes one run's id or more.
-func manyRuns(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return usageError(errors.New("RUN is missing"), "usage: "+c.UseLine())
-	}
-	for _, id := range args {
-		if err := runArgs(1, "RUN")(c, []string{id}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // removedItem is what `runs rm -o json` says of one run.
@@ -200,9 +186,13 @@ type removedItem struct {
 
 // removeRuns removes each run that it may; the first refusal is the command's
 // own.
-func (a *app) removeRuns(ctx context.Context, ids []string, force bool) error {
+func (a *app) removeRuns(ctx context.Context, list []*runRef, force bool) error {
 	items, refusals := []removedItem{}, []error{}
-	err := a.visitRun(ctx, ids[0], func(c *web.Client) error {
+	err := a.visitRun(ctx, list[0], func(c *web.Client) error {
+		ids, err := a.findAll(ctx, c, list)
+		if err != nil {
+			return err
+		}
 		for _, id := range ids[len(items)+len(refusals):] { // a new owner goes on
 			removal, err := c.RemoveRun(ctx, id, upkeep.RemoveRequest{Paused: force, By: a.user()})
 			var problem *web.Problem

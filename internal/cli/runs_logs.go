@@ -16,17 +16,17 @@ import (
 func (a *app) runsLogsCommand() *cobra.Command {
 	var filter web.LogsAsked
 	var since string
-	c := &cobra.Command{
-		Use: "logs RUN [STEP]", Short: "Print the log lines of a run, or of one of its steps", Args: runArgs(1, "RUN", "STEP"),
-		Example: "  flowrun runs logs 01jq… --level warn --tail 50\n  flowrun runs logs 01jq… 'domains[example.com].whois' --grep timeout",
-		RunE: func(c *cobra.Command, args []string) error {
-			filter.Step = argument(args, 1)
-			if err := a.readLogFlags(c, &filter, since); err != nil {
-				return err
-			}
-			return a.showLogs(c.Context(), args[0], filter)
-		},
-	}
+	var c *cobra.Command
+	c = a.onRun(&cobra.Command{
+		Use: "logs [RUN] [STEP]", Short: "Print the log lines of a run, or of one of its steps", Long: runHelp,
+		Example: "  flowrun runs logs last --level warn --tail 50\n  flowrun runs logs r5f8 'domains[example.com].whois' --grep timeout",
+	}, anyRun, func(ctx context.Context, run *runRef, rest []string) error {
+		filter.Step = argument(rest, 0)
+		if err := a.readLogFlags(c, &filter, since); err != nil {
+			return err
+		}
+		return a.showLogs(ctx, run, filter)
+	}, "STEP")
 	c.Flags().StringVar(&filter.Level, "level", "", "only lines of this level and above: debug, info, warn or error")
 	c.Flags().StringVar(&filter.Text, "grep", "", "only lines that hold this text, in letters of either case")
 	sinceFlag(c, &since, "lines written")
@@ -50,11 +50,11 @@ func (a *app) readLogFlags(c *cobra.Command, filter *web.LogsAsked, since string
 
 // showLogs prints lines as they come: a log may be longer than what one wants to
 // hold.
-func (a *app) showLogs(ctx context.Context, id string, filter web.LogsAsked) error {
+func (a *app) showLogs(ctx context.Context, run *runRef, filter web.LogsAsked) error {
 	page, count := web.Page[runs.Log]{Items: []runs.Log{}}, 0
-	err := a.visitRun(ctx, id, func(c *web.Client) error {
+	err := a.visitRun(ctx, run, func(c *web.Client) error {
 		shown := count // of an owner that went away meanwhile
-		return c.EachLog(ctx, id, filter, func(lines []runs.Log) error {
+		return c.EachLog(ctx, run.id, filter, func(lines []runs.Log) error {
 			again := min(shown, len(lines))
 			shown, lines = shown-again, lines[again:]
 			count += len(lines)
@@ -74,7 +74,7 @@ func (a *app) showLogs(ctx context.Context, id string, filter web.LogsAsked) err
 		})
 	})
 	if err == nil && count == 0 && filter.Step != "" {
-		_, err = a.readStep(ctx, id, filter.Step) // it wrote nothing, or the run does not have it
+		_, err = a.readStep(ctx, run, filter.Step) // it wrote nothing, or the run does not have it
 	}
 	if err != nil || a.output == "jsonl" {
 		return err

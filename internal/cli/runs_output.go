@@ -3,6 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,24 +17,33 @@ import (
 
 func (a *app) runsOutputCommand() *cobra.Command {
 	var out string
-	c := &cobra.Command{
-		Use: "output RUN NAME", Short: "Print one output of a run as a file would hold it", Args: runArgs(2, "RUN", "NAME"),
+	c := a.onRun(&cobra.Command{
+		Use: "output [RUN] [NAME]", Short: "Print one output of a run as a file would hold it",
 		Long: "Output prints text as it is, rows of the format csv as CSV, a large value as its content, and every other\n" +
-			"value as JSON; -o json prints the value with its format. A run has outputs when it has succeeded.",
-		Example: "  flowrun runs output 01jq… digest --out digest.md\n  flowrun runs output 01jq… rows | head",
-		RunE:    func(c *cobra.Command, args []string) error { return a.printOutput(c.Context(), args[0], args[1], out) },
-	}
+			"value as JSON; -o json prints the value with its format. A run has outputs when it has succeeded.\n" +
+			"NAME may be left out where the run has one output.\n" + runHelp,
+		Example: "  flowrun runs output last digest --out digest.md\n  flowrun runs output -w weekly rows | head",
+	}, doneRun, func(ctx context.Context, run *runRef, rest []string) error {
+		return a.printOutput(ctx, run, argument(rest, 0), out)
+	}, "NAME")
 	c.Flags().StringVar(&out, "out", "", "write into this file, which is replaced as a whole")
 	return withText(c)
 }
 
-func (a *app) printOutput(ctx context.Context, id, name, file string) error {
+func (a *app) printOutput(ctx context.Context, run *runRef, name, file string) error {
 	if file != "" {
 		if err := checkOutPath(outFile{name: "FILE", file: file}, realPath(a.abs(file))); err != nil {
 			return err
 		}
 	}
-	output, err := askRun(ctx, a, id, func(c *web.Client) (*engine.RunOutput, error) { return c.Output(ctx, id, name) })
+	output, err := askRun(ctx, a, run, func(c *web.Client) (_ *engine.RunOutput, err error) {
+		if name == "" {
+			if name, err = a.onlyOutput(ctx, c, run.id); err != nil {
+				return nil, err
+			}
+		}
+		return c.Output(ctx, run.id, name)
+	})
 	if err != nil {
 		return err
 	}
@@ -39,11 +51,11 @@ func (a *app) printOutput(ctx context.Context, id, name, file string) error {
 		return a.print(output, nil)
 	}
 	if ref, large := content.ParseReference(output.Value); large {
-		return a.printBlob(ctx, id, name, file, ref)
+		return a.printBlob(ctx, run, name, file, ref)
 	}
 	data, err := workspace.RenderOutput(output.Format, output.Columns, output.Value)
 	if err != nil {
-		return fmt.Errorf("output %s of run %s: %w", name, id, err)
+		return fmt.Errorf("output %s of run %s: %w", name, run.id, err)
 	}
 	if file == "" {
 		_, err := a.sys.Stdout.Write(data)
@@ -54,4 +66,20 @@ func (a *app) printOutput(ctx context.Context, id, name, file string) error {
 	}
 	a.note("wrote output %s to %s", name, safePath(file))
 	return nil
+}
+
+// onlyOutput is the name of the output of a run that has one.
+func (a *app) onlyOutput(ctx context.Context, c *web.Client, id string) (string, error) {
+	result, err := c.ResultInShort(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	names := slices.Sorted(maps.Keys(result.Outputs))
+	switch len(names) {
+	case 0:
+		return "", notFoundError(fmt.Errorf("run %s has no outputs: it is %s", id, result.Run.Status), "`"+a.commandText("runs", "show", id)+"` shows it")
+	case 1:
+		return names[0], nil
+	}
+	return "", usageError(fmt.Errorf("run %s has several outputs: %s", id, strings.Join(names, ", ")), "name one: `"+a.commandText("runs", "output", id, names[0])+"`")
 }

@@ -25,7 +25,7 @@ func (a *app) runsSummaryCommand() *cobra.Command {
 		Example: "  flowrun runs summary\n  flowrun runs summary --workflow weekly -o json",
 		RunE:    func(c *cobra.Command, _ []string) error { return a.summarise(c.Context(), workflow) },
 	}
-	c.Flags().StringVar(&workflow, "workflow", "", "only runs of this workflow")
+	c.Flags().StringVarP(&workflow, "workflow", "w", "", "only runs of this workflow")
 	return withText(c)
 }
 
@@ -55,19 +55,19 @@ func (a *app) runsAcknowledgeCommand() *cobra.Command {
 		Use: "ack [RUN..]", Short: "Say that you have looked at failed runs", Args: cobra.ArbitraryArgs,
 		Long: "Ack notes that somebody has looked at runs that failed or ran out of time: the first page, `runs summary` and\n" +
 			"`runs list --attention` name them no more. Runs that are paused or ask a person wait for an act and stay.",
-		Example: "  flowrun runs ack 01jq…\n  flowrun runs ack --workflow weekly\n  flowrun runs ack --all",
+		Example: "  flowrun runs ack @failed\n  flowrun runs ack --workflow weekly\n  flowrun runs ack --all",
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.acknowledge(c.Context(), c, engine.AcknowledgeRequest{Runs: args, Workflow: workflow, By: a.user()}, all)
+			return a.acknowledge(c.Context(), c, args, engine.AcknowledgeRequest{Workflow: workflow, By: a.user()}, all)
 		},
 	}
-	c.Flags().StringVar(&workflow, "workflow", "", "all failed runs of this workflow")
+	c.Flags().StringVarP(&workflow, "workflow", "w", "", "all failed runs of this workflow")
 	c.Flags().BoolVar(&all, "all", false, "all failed runs")
 	return withText(c)
 }
 
-func (a *app) acknowledge(ctx context.Context, c *cobra.Command, r engine.AcknowledgeRequest, all bool) error {
+func (a *app) acknowledge(ctx context.Context, c *cobra.Command, args []string, r engine.AcknowledgeRequest, all bool) error {
 	given := 0
-	for _, one := range []bool{len(r.Runs) > 0, r.Workflow != "", all} {
+	for _, one := range []bool{len(args) > 0, r.Workflow != "", all} {
 		if one {
 			given++
 		}
@@ -75,13 +75,18 @@ func (a *app) acknowledge(ctx context.Context, c *cobra.Command, r engine.Acknow
 	if given != 1 {
 		return usageError(errors.New("name runs, or give --workflow or --all: one of the three"), "usage: "+c.UseLine())
 	}
-	if len(r.Runs) > 0 {
-		if err := manyRuns(c, r.Runs); err != nil {
+	var list []*runRef
+	if len(args) > 0 {
+		var err error
+		if list, err = manyRefs(c, args, "", unlookedRuns); err != nil {
 			return err
 		}
 	}
-	n, err := ask(ctx, a, func(client *web.Client) (int, error) {
-		if len(r.Runs) == 0 {
+	n, err := ask(ctx, a, func(client *web.Client) (n int, err error) {
+		if r.Runs, err = a.findAll(ctx, client, list); err != nil {
+			return 0, err
+		}
+		if len(list) == 0 {
 			newest, err := client.Runs(ctx, runs.Filter{Workflow: r.Workflow, Attention: true, Limit: 1})
 			if err != nil || len(newest.Items) == 0 {
 				return 0, err
@@ -90,8 +95,8 @@ func (a *app) acknowledge(ctx context.Context, c *cobra.Command, r engine.Acknow
 		}
 		return client.Acknowledge(ctx, r)
 	})
-	if len(r.Runs) > 0 {
-		err = a.noRun(r.Runs[0], err)
+	if len(list) > 0 {
+		err = a.noRunYet(list[0], err)
 	}
 	return a.tell(web.AcknowledgeAnswer{Acknowledged: n}, allowNoStore(err), func() {
 		if n == 0 {

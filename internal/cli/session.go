@@ -95,20 +95,23 @@ func (a *app) needStore(ctx context.Context) error {
 	return errNoStore
 }
 
-// connectTo is connect for commands about one run, which make no store either.
-func (a *app) connectTo(ctx context.Context, id string, role role) (*session, error) {
+// connectTo is connect for commands about one run, which it finds. They make no store
+// either.
+func (a *app) connectTo(ctx context.Context, run *runRef, role role) (*session, error) {
 	if err := a.needStore(ctx); err != nil {
-		return nil, a.noRun(id, err)
+		return nil, a.noRunYet(run, err)
 	}
-	return a.connect(ctx, role)
-}
-
-// noRun names the run that is not found where there is no store.
-func (a *app) noRun(id string, err error) error {
-	if !errors.Is(err, errNoStore) {
-		return err
+	if err := a.pick(ctx, run); err != nil {
+		return nil, err
 	}
-	return notFoundError(fmt.Errorf("there is no run %q: nothing has run here yet", id), "`"+a.commandText("config", "paths")+"` shows where runs are looked for")
+	session, err := a.connect(ctx, role)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := tryAnyway(ctx, session, func(c *web.Client) (any, error) { return nil, a.findRun(ctx, c, run) }); err != nil {
+		return nil, session.abandon(err)
+	}
+	return session, nil
 }
 
 func (s *session) connect(ctx context.Context) error {

@@ -276,15 +276,16 @@ func (a *app) recordTest(ctx context.Context, paths []string, flags *testFlags) 
 
 // recordedRun reads a stored run with its journal.
 func (a *app) recordedRun(ctx context.Context, id string) (*workspace.RecordRequest, error) {
-	if !web.ValidID(id) {
-		return nil, notFoundError(fmt.Errorf("there is no run %q", id), "`"+a.commandText("runs")+"` lists them")
+	run := &runRef{text: id, again: func(id string, _ ...string) []string { return []string{"test", "--record", id} }}
+	if err := checkRef(id); err != nil {
+		return nil, err
 	}
 	request := new(workspace.RecordRequest)
-	err := a.visitRun(ctx, id, func(c *web.Client) (err error) {
-		if request.Result, err = c.Result(ctx, id); err != nil {
+	err := a.visitRun(ctx, run, func(c *web.Client) (err error) {
+		if request.Result, err = c.Result(ctx, run.id); err != nil {
 			return err
 		}
-		request.Records, err = allEvents(ctx, c, id, 1)
+		request.Records, err = allEvents(ctx, c, run.id, 1)
 		return err
 	})
 	return request, err

@@ -26,6 +26,16 @@ const (
 // and which gives the terminal back as it was. Signals by key (Ctrl-C) stay what
 // they are. ok is false where in is no terminal.
 func Keys(in io.Reader) (keys <-chan Key, stop func() error, ok bool) {
+	return keysBy(in, func(read []byte) []Key {
+		if key, ok := keyOf(read); ok {
+			return []Key{key}
+		}
+		return nil
+	})
+}
+
+// keysBy is Keys with what makes keys of what one read gave.
+func keysBy(in io.Reader, parse func(read []byte) []Key) (keys <-chan Key, stop func() error, ok bool) {
 	file, isFile := in.(*os.File)
 	if !isFile || !term.IsTerminal(int(file.Fd())) {
 		return nil, func() error { return nil }, false
@@ -42,7 +52,7 @@ func Keys(in io.Reader) (keys <-chan Key, stop func() error, ok bool) {
 		return nil, func() error { return nil }, false
 	}
 	pressed, done, ended := make(chan Key), make(chan struct{}), make(chan struct{})
-	go readKeys(fd, pressed, done, ended)
+	go readKeys(fd, parse, pressed, done, ended)
 	var once sync.Once
 	return pressed, func() (err error) {
 		once.Do(func() {
@@ -56,7 +66,7 @@ func Keys(in io.Reader) (keys <-chan Key, stop func() error, ok bool) {
 	}, true
 }
 
-func readKeys(fd int, pressed chan<- Key, done <-chan struct{}, ended chan<- struct{}) {
+func readKeys(fd int, parse func([]byte) []Key, pressed chan<- Key, done <-chan struct{}, ended chan<- struct{}) {
 	defer close(ended)
 	buffer := make([]byte, 64)
 	for {
@@ -69,14 +79,12 @@ func readKeys(fd int, pressed chan<- Key, done <-chan struct{}, ended chan<- str
 		if err != nil && !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EAGAIN) {
 			return // the terminal is gone
 		}
-		key, ok := keyOf(buffer[:max(n, 0)])
-		if !ok {
-			continue
-		}
-		select {
-		case pressed <- key:
-		case <-done:
-			return
+		for _, key := range parse(buffer[:max(n, 0)]) {
+			select {
+			case pressed <- key:
+			case <-done:
+				return
+			}
 		}
 	}
 }
