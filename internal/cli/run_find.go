@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/runquery"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
@@ -27,6 +28,8 @@ func (a *app) findRun(ctx context.Context, c *web.Client, run *runRef) (err erro
 		return a.findFitting(ctx, c, run)
 	case run.text == "", isRefWord(run.text):
 		return a.findByWord(ctx, c, run)
+	case !runquery.IsSuffix(letters):
+		return noSuchRef(run.text)
 	default:
 		return a.findByLetters(ctx, c, run, letters)
 	}
@@ -170,7 +173,7 @@ func (a *app) findFitting(ctx context.Context, c *web.Client, run *runRef) error
 	case len(found) == 0:
 		return notFoundError(fmt.Errorf("there is no run %s", run.fit.of), "`"+a.commandText("runs")+"` lists the runs")
 	case run.fit.acts && len(found) > 1:
-		return a.ambiguous(run, "name the run: there are several "+run.fit.of, found)
+		return a.ambiguous(run, "name the run: there is more than one "+run.fit.of, found)
 	}
 	run.id = found[0].ID
 	a.noteRun(&found[0])

@@ -54,7 +54,7 @@ const topLevel = "parent == nil"
 // The runs that commands take.
 var (
 	anyRun       = runFit{of: "here", filters: []runs.Filter{{Query: topLevel}}}
-	goingRun      = runFit{of: "that goes on", filters: withStatus("", runs.RunQueued, runs.RunRunning, runs.RunWaiting)}
+	goingRun     = runFit{of: "that goes on", filters: withStatus("", runs.RunQueued, runs.RunRunning, runs.RunWaiting)}
 	doneRun      = runFit{of: "with outputs", filters: withStatus(topLevel, runs.RunSucceeded)}
 	cancelRun    = runFit{of: "that goes on", filters: withStatus(topLevel, runs.RunQueued, runs.RunRunning, runs.RunWaiting, runs.RunPaused), acts: true}
 	resumeRun    = runFit{of: "that stopped", filters: stoppedRuns(), acts: true}
@@ -126,15 +126,20 @@ func readRef(c *cobra.Command, args []string, workflow string, fit runFit) (run 
 	return run, rest, checkRef(run.text)
 }
 
-// checkRef refuses what names no run: it goes nowhere.
+// checkRef refuses what can name no run: it goes nowhere.
 func checkRef(text string) error {
-	letters := strings.ToLower(text)
-	switch {
-	case isRefWord(text), web.ValidRunID(letters), runquery.IsSuffix(letters):
+	if isRefWord(text) || web.ValidID(strings.ToLower(text)) {
 		return nil
+	}
+	return noSuchRef(text)
+}
+
+// noSuchRef says that a text names no run, and what would.
+func noSuchRef(text string) error {
+	switch {
 	case strings.HasPrefix(text, "@"), diag.Nearest(text, refNames()) != "":
 		return notFoundError(fmt.Errorf("%q names no run", text), diag.DidYouMean(text, refNames()).Or(diag.Say("last, @failed and @waiting do, and 4 letters of an id")).Text)
-	case len(text) < runquery.LeastLetters && text != "":
+	case len(text) < runquery.LeastLetters:
 		return notFoundError(fmt.Errorf("there is no run %q: %d letters of its id name it, the first or the last ones", text, runquery.LeastLetters), "`flowrun runs` lists the runs")
 	}
 	return notFoundError(fmt.Errorf("there is no run %q", text), "run ids look like 01k8zq4c0vdx3y6t7k9m2n5p8r; `flowrun runs` lists them")

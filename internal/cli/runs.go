@@ -22,7 +22,8 @@ func (a *app) runsCommand() *cobra.Command {
 	return listGroup(&cobra.Command{Use: "runs", Short: "What has run and what runs: look, follow, cancel, resume, repeat"}, a.inSandbox("the runs of the sandbox", slices.Concat([]*cobra.Command{
 		a.runsListCommand(),
 		withText(a.onRun(&cobra.Command{
-			Use: "show [RUN] [STEP]", Short: "Show a run with its steps and outputs, or one of its steps", Long: runHelp,
+			Use: "show [RUN] [STEP]", Short: "Show a run with its steps and outputs, or one of its steps",
+			Long:    "Show prints a run with its steps and outputs, or one of its steps with its log.\n" + runHelp,
 			Example: "  flowrun runs show\n  flowrun runs show last\n  flowrun runs show r5f8 'domains[example.com].whois'\n  flowrun runs show @failed -w weekly",
 		}, anyRun, func(ctx context.Context, run *runRef, rest []string) error {
 			if len(rest) == 1 {
@@ -177,7 +178,7 @@ func (a *app) readStep(ctx context.Context, run *runRef, path string) (step runs
 
 func (a *app) runsEventsCommand() *cobra.Command {
 	var from uint64
-	c := a.onRun(&cobra.Command{Use: "events [RUN]", Short: "Print what was stored of a run, in order", Long: runHelp}, anyRun,
+	c := a.onRun(&cobra.Command{Use: "events [RUN]", Short: "Print what was stored of a run, in order", Long: "Events prints the journal of a run as it is stored.\n" + runHelp}, anyRun,
 		func(ctx context.Context, run *runRef, _ []string) error { return a.showEvents(ctx, run, from) })
 	c.Flags().Uint64Var(&from, "from", 1, "the first sequence number")
 	return withOutput(c, "text", "json", "jsonl")

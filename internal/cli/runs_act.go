@@ -31,7 +31,7 @@ const actHelp = "RUN is an id, its first or last letters (4 or more), last, @fai
 
 func (a *app) runsCancelCommand() *cobra.Command {
 	var noWait bool
-	c := a.onRun(&cobra.Command{Use: "cancel [RUN]", Short: "Cancel a run; its finally steps run", Long: actHelp}, cancelRun,
+	c := a.onRun(&cobra.Command{Use: "cancel [RUN]", Short: "Cancel a run; its finally steps run", Long: "Cancel lets no new step begin, ends the calls in flight and runs the finally steps.\n" + actHelp}, cancelRun,
 		func(ctx context.Context, run *runRef, _ []string) error { return a.cancelRun(ctx, run, noWait) })
 	c.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for its end")
 	return withText(a.liveFlags(c))
