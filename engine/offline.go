@@ -2,8 +2,10 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/preview"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/secret"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/trigger"
@@ -126,6 +129,56 @@ func CompactStore(ctx context.Context, c workspace.Config) (*upkeep.CompactRepor
 func HasRun(c workspace.Config, stateDir, id string) bool {
 	ok, err := boltstore.HasRun(filepath.Join(stateDir, workspace.StoreFile), filesOf(c).options, id)
 	return err == nil && ok
+}
+
+// RestingRuns returns runs of the store of a state directory that nobody has open, the newest
+// first: none where it can't be read at once.
+func RestingRuns(c workspace.Config, stateDir string, filter runs.Filter) []runs.Run {
+	found, err := boltstore.PeekRuns(filepath.Join(stateDir, workspace.StoreFile), filesOf(c).options, filter)
+	if err != nil {
+		return nil
+	}
+	for i := range found {
+		found[i].Undriven = !found[i].Closed && found[i].Status != runs.RunPaused
+	}
+	return found
+}
+
+// restingRecords is how many records of a run are looked at for the paths of its steps.
+const restingRecords = 300
+
+// RestingRun tells of a run of such a store which steps and outputs it has, as far as its
+// plan and its first records say.
+func RestingRun(c workspace.Config, stateDir, id string) (steps, outputs []string) {
+	_, stored, records, err := boltstore.PeekRun(filepath.Join(stateDir, workspace.StoreFile), filesOf(c).options, id, restingRecords)
+	if err != nil {
+		return nil, nil
+	}
+	if workflow := new(plan.Workflow); json.Unmarshal(stored, workflow) == nil {
+		for i := range workflow.Steps {
+			steps = append(steps, workflow.Steps[i].ID)
+		}
+		for i := range workflow.Outputs {
+			outputs = append(outputs, workflow.Outputs[i].Name)
+		}
+	}
+	for _, record := range records {
+		for i := range record.Commands {
+			if step := runs.StepOf(record.Commands[i].Path); step != "" && !slices.Contains(steps, step) {
+				steps = append(steps, step)
+			}
+		}
+	}
+	return steps, outputs
+}
+
+// RestingSecrets are the names of the secrets in such a store.
+func RestingSecrets(c workspace.Config, stateDir string) []string {
+	names, err := boltstore.PeekNames(filepath.Join(stateDir, workspace.StoreFile), filesOf(c).options, secret.StoredBucket, 1000)
+	if err != nil {
+		return nil
+	}
+	return names
 }
 
 // KernelWarning says that this kernel may damage a store, and what helps; "" when it

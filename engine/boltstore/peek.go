@@ -38,6 +38,12 @@ func HasRun(path string, o Options, id string) (ok bool, err error) {
 }
 
 func readFile(path string, o Options, read func(*bolt.Tx) error) error {
+	return readFileOf(path, o, 0, read)
+}
+
+// readFileOf is readFile for a file of at most most bytes, where it was not closed well:
+// all of such a file is read first. 0 = any.
+func readFileOf(path string, o Options, most int64, read func(*bolt.Tx) error) error {
 	o = o.withDefaults()
 	file, err := openLocked(path, os.O_RDONLY, lockShared, o.Timeout)
 	if errors.Is(err, errLocked) {
@@ -49,6 +55,9 @@ func readFile(path string, o Options, read func(*bolt.Tx) error) error {
 	defer file.Close()
 	sealed := readSealed(file, path, o)
 	if sealed == nil {
+		if info, err := file.Stat(); err != nil || most > 0 && info.Size() > most {
+			return errors.Join(err, errTooLong)
+		}
 		if _, err := preflight(file, o.CheckAtStart, nil); err != nil {
 			return fmt.Errorf("read store %s: %w", path, err)
 		}

@@ -18,7 +18,7 @@ const KeySize = 32
 var ErrBadKey = errors.New("is damaged")
 
 // Buckets are the buckets whose rows this package seals.
-func Buckets() []string { return []string{tokensBucket, storedBucket, vaultBucket, opaqueBucket} }
+func Buckets() []string { return []string{tokensBucket, StoredBucket, vaultBucket, opaqueBucket} }
 
 // KeyFile returns the master keys that a file holds, one a line of 64 hex digits,
 // the newest first, and creates the file with one key and mode 0600 where it is

@@ -24,7 +24,7 @@ func Teach(redactor *Redactor, kv *SealedKV, runs []string) error {
 
 // EachStored visits the stored secrets and the tokens.
 func EachStored(kv *SealedKV, visit func(value string)) error {
-	if err := eachClear(kv, storedBucket, "", func(clear []byte) { visit(string(clear)) }); err != nil {
+	if err := eachClear(kv, StoredBucket, "", func(clear []byte) { visit(string(clear)) }); err != nil {
 		return err
 	}
 	return eachClear(kv, tokensBucket, "", func(clear []byte) {

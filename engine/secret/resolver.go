@@ -122,8 +122,8 @@ func (e *Env) Lookup(_ context.Context, name string) (string, bool, error) {
 	return value, ok, nil
 }
 
-// storedBucket is the bucket of the secrets that a person stored.
-const storedBucket = "secrets"
+// StoredBucket is the bucket of the secrets that a person stored.
+const StoredBucket = "secrets"
 
 // Stored is the provider of secrets that were put into the store, over rows that
 // Seal wraps.
@@ -137,7 +137,7 @@ func (s *Stored) Lookup(_ context.Context, name string) (string, bool, error) {
 	if name == "" {
 		return "", false, nil
 	}
-	value, _, ok, err := s.kv.Get(storedBucket, name)
+	value, _, ok, err := s.kv.Get(StoredBucket, name)
 	return string(value), ok, err
 }
 
@@ -146,12 +146,12 @@ func (s *Stored) Set(name, value string) error {
 	if name == "" || value == "" {
 		return errors.New("a secret needs a name and a value")
 	}
-	_, err := s.kv.Put(storedBucket, name, []byte(value), nil)
+	_, err := s.kv.Put(StoredBucket, name, []byte(value), nil)
 	return err
 }
 
 // Remove deletes a secret; an absent one is no error.
-func (s *Stored) Remove(name string) error { return s.kv.Delete(storedBucket, name, nil) }
+func (s *Stored) Remove(name string) error { return s.kv.Delete(StoredBucket, name, nil) }
 
 // Names returns the names of the stored secrets in order.
-func (s *Stored) Names() ([]string, error) { return s.kv.List(storedBucket, "") }
+func (s *Stored) Names() ([]string, error) { return s.kv.List(StoredBucket, "") }

@@ -35,6 +35,6 @@ func ReadStored(rows Rows, keyFile string, entropy io.Reader, name string) (valu
 	if err != nil {
 		return "", false, err
 	}
-	stored, _, ok, err := Seal(readOnly{rows}, sealer).Get(storedBucket, name)
+	stored, _, ok, err := Seal(readOnly{rows}, sealer).Get(StoredBucket, name)
 	return string(stored), ok, err
 }

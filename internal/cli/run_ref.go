@@ -189,9 +189,9 @@ func (a *app) onRuns(c *cobra.Command, fit runFit, workflow *string, do func(ctx
 // was given.
 func commandWith(c *cobra.Command, args []string) []string {
 	words := append(strings.Fields(c.CommandPath())[1:], args...)
-	c.LocalNonPersistentFlags().Visit(func(flag *pflag.Flag) {
+	c.Flags().Visit(func(flag *pflag.Flag) {
 		switch list, many := flag.Value.(pflag.SliceValue); {
-		case flag.Name == "workflow" || isSandboxFlag(flag.Name):
+		case flag.Name == "workflow" || isSandboxFlag(flag.Name) || c.InheritedFlags().Lookup(flag.Name) != nil:
 		case many:
 			for _, value := range list.GetSlice() {
 				words = append(words, "--"+flag.Name, value)

@@ -1,0 +1,43 @@
+package pluginhost
+
+import "slices"
+
+// Remembered returns what a plugin has said of itself, where that is known of its file as it
+// is now; nil where it is not, and of one that is a folder, is attached or is told something.
+// It starts no process, reads no executable and writes nothing.
+func (h *Host) Remembered(name string) *Description {
+	p, ok := h.plugins[name]
+	if !ok || !validName(name) || p.source.isTree() || p.source.Attach != "" || p.source.Settings != nil || p.source.Refused != nil {
+		return nil
+	}
+	digest, ok := h.library.known(p.source.executable())
+	if !ok || p.source.Locked != "" && p.source.Locked != digest {
+		return nil
+	}
+	exe := executable{digest: digest, args: p.source.Command[min(1, len(p.source.Command)):]}
+	return readRecord(p.recordPath(exe), digest)
+}
+
+// known returns the digest of a file that has not changed since it was read.
+func (l *library) known(path string) (digest string, ok bool) {
+	l.mu.Lock()
+	err := l.load()
+	l.mu.Unlock()
+	if err != nil {
+		return "", false
+	}
+	return l.recorded(path)
+}
+
+// RememberedActions are the full names of the actions of a remembered plugin, in order.
+func (h *Host) RememberedActions(name string) (names []string) {
+	description := h.Remembered(name)
+	if description == nil {
+		return nil
+	}
+	for _, action := range description.Actions {
+		names = append(names, name+"."+action.Name)
+	}
+	slices.Sort(names)
+	return names
+}
