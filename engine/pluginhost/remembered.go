@@ -1,6 +1,10 @@
 package pluginhost
 
-import "slices"
+import (
+	"os"
+	"path/filepath"
+	"slices"
+)
 
 // Remembered returns what a plugin has said of itself, where that is known of its file as it
 // is now; nil where it is not, and of one that is a folder, is attached or is told something.
@@ -10,12 +14,13 @@ func (h *Host) Remembered(name string) *Description {
 	if !ok || !validName(name) || p.source.isTree() || p.source.Attach != "" || p.source.Settings != nil || p.source.Refused != nil {
 		return nil
 	}
-	digest, ok := h.library.known(p.source.executable())
+	seen := &library{dir: filepath.Dir(h.LogDir()), stat: os.Stat} // the host's own makes its folder
+	digest, ok := seen.known(p.source.executable())
 	if !ok || p.source.Locked != "" && p.source.Locked != digest {
 		return nil
 	}
 	exe := executable{digest: digest, args: p.source.Command[min(1, len(p.source.Command)):]}
-	return readRecord(p.recordPath(exe), digest)
+	return readRecord(filepath.Join(seen.dir, filepath.Base(p.recordPath(exe))), digest)
 }
 
 // known returns the digest of a file that has not changed since it was read.

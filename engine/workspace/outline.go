@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/flowrun/flowrun/engine/spec"
 )
@@ -20,6 +21,7 @@ type Outline struct {
 	Hooks       []string // the other ones
 	State       []string
 	Outputs     []string
+	Secrets     []string // that its expressions name
 }
 
 // OutlineInput is an input of a workflow file.
@@ -64,6 +66,9 @@ func OutlineOf(file string, src []byte) Outline {
 	}
 	outline.Name, outline.Description = textOf(w.Name), textOf(w.Description)
 	outline.State, outline.Outputs = keysOf(w.State), keysOf(w.Outputs)
+	if w.Root != nil {
+		w.Root.EachScalar(func(node *spec.Node) { outline.Secrets = secretsIn(outline.Secrets, node.Text) })
+	}
 	for _, steps := range [][]*spec.Step{w.Steps, w.OnSuccess, w.OnFailure, w.Finally} {
 		outline.Steps = stepIDs(outline.Steps, steps)
 	}
@@ -82,6 +87,26 @@ func OutlineOf(file string, src []byte) Outline {
 		}
 	}
 	return outline
+}
+
+// secretsIn adds the names that stand behind `secrets.` in a text.
+func secretsIn(names []string, text string) []string {
+	for {
+		_, rest, found := strings.Cut(text, "secrets.")
+		if !found {
+			return names
+		}
+		end := strings.IndexFunc(rest, func(r rune) bool {
+			return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+		})
+		if end < 0 {
+			end = len(rest)
+		}
+		if name := rest[:end]; ValidSecretName(name) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		text = rest[end:]
+	}
 }
 
 func outlineInput(pair spec.Pair) OutlineInput {

@@ -69,6 +69,9 @@ func Run(args []string, system System) int {
 	if len(args) >= 2 && args[0] == "plugins" && args[1] == "simulate" {
 		return simulate(args[2:], system)
 	}
+	if isCompletion(args) {
+		system = system.quietly()
+	}
 	a := &app{sys: system, times: view.Times{Location: system.Location}, ended: make(chan struct{})}
 	root := a.rootCommand(args)
 	root.SetArgs(args)
@@ -136,6 +139,9 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 			"  flowrun runs                                   what has run",
 		SilenceErrors: true, SilenceUsage: true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			if isCompletion(args) { // what it completes has settings of its own
+				return nil
+			}
 			if err := a.checkSandboxFlags(c); err != nil {
 				return err
 			}
@@ -161,6 +167,10 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 	completeFlag(root, "color", colorModes...)
 	a.addCommands(root, args)
 	root.SetHelpCommand(helpCommand())
+	if isCompletion(args) {
+		root.InitDefaultHelpCmd()
+		a.addCompletions(root)
+	}
 	return root
 }
 

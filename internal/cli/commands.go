@@ -64,7 +64,7 @@ func (a *app) addCommands(root *cobra.Command, args []string) {
 	root.InitDefaultCompletionCmd("completion")
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
-			group(c)
+			a.ownCompletion(c)
 		}
 	}
 }
