@@ -171,7 +171,7 @@ func (c *Chooser) line(run runs.Run, widths [4]int, width int, marked bool) stri
 	for _, i := range []int{1, 2, 3, 0} {
 		text += term.Pad(term.Truncate(cells[i], widths[i]), widths[i]) + "  "
 	}
-	text = strings.TrimRight(term.Truncate(text, width), " ")
+	text = term.Truncate(strings.TrimRight(text, " "), width)
 	if marked {
 		return c.screen.style.Bold(text)
 	}

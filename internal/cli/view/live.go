@@ -60,15 +60,16 @@ func (l *Live) lines() []string {
 	for _, prompt := range l.model.prompts() {
 		boxes = append(boxes, l.box(prompt, l.now, "", height-liveRoom-len(boxes))...)
 	}
-	lines := []string{l.header(width)}
+	lines := l.header(width)
 	names := 0
 	for _, r := range l.model.rows {
 		names = max(names, term.Width(term.Clean(r.step.Path)))
 	}
 	names = min(names, 24, width/2)
-	shown, left := fit(l.model.rows, max(height-3-len(boxes), 3))
+	room := max(height-2-len(lines)-len(boxes), 3)
+	shown, left := fit(l.model.rows, room, func(r *row) int { return len(l.rowLines(r, names, width)) })
 	for _, r := range shown {
-		lines = append(lines, l.rowLine(r, names, width))
+		lines = append(lines, l.rowLines(r, names, width)...)
 	}
 	if left > 0 {
 		lines = append(lines, l.style.Dim(fmt.Sprintf("  … %d more steps", left)))
@@ -79,20 +80,51 @@ func (l *Live) lines() []string {
 // liveRoom is what is kept of a terminal's height for the header and steps.
 const liveRoom = 6
 
-func (l *Live) header(width int) string {
+// header is the workflow, the run's id and its status. The id is what one copies: it is
+// never cut, and has a line of its own where there is no room beside it.
+func (l *Live) header(width int) []string {
 	run := l.model.run
-	text := fmt.Sprintf("%s  %s", term.Clean(run.Workflow), run.ID)
+	name := term.Clean(run.Workflow)
 	status := runStatusText(run)
 	if so := l.now.Sub(run.StartedAt); !run.Status.Ended() && !run.StartedAt.IsZero() && so >= time.Second {
 		status += " " + duration.Brief(so.Truncate(time.Second))
 	}
-	text = term.Truncate(text, max(width-term.Width(status)-2, 10))
-	return l.style.Bold(text) + "  " + paintRun(l.style, run.Status, status)
+	if room := width - len(run.ID) - term.Width(status) - 4; room >= min(term.Width(name), leastName) {
+		return []string{l.style.Bold(term.Truncate(name, room)+"  "+run.ID) + "  " + paintRun(l.style, run.Status, status)}
+	}
+	name = term.Truncate(name, max(width-term.Width(status)-2, leastName))
+	return []string{l.style.Bold(name) + "  " + paintRun(l.style, run.Status, status), l.style.Bold(run.ID)}
 }
 
-func (l *Live) rowLine(r *row, names, width int) string {
+// leastName is how much of a name is shown at least, where it is cut.
+const leastName = 10
+
+// rowLines is a step with what there is to say of it. Its path is what one copies: it is
+// never cut. Where it leaves no room, the rest stands below it.
+func (l *Live) rowLines(r *row, names, width int) []string {
+	path := term.Clean(r.step.Path)
+	if term.Width(path) <= names {
+		return []string{l.rowLine(r, term.Pad(path, names), names, width)}
+	}
+	if room := term.Width(path); width-room-5 >= leastDetails {
+		return []string{l.rowLine(r, path, room, width)}
+	}
+	var lines []string
+	for i, part := range term.Wrap(path, max(width-2, 1)) {
+		before := "  "
+		if i == 0 {
+			before = paintStep(l.style, r.shownStatus(), symbolOf(r.shownStatus())) + " "
+		}
+		lines = append(lines, before+part)
+	}
+	return append(lines, strings.Replace(l.rowLine(r, term.Pad("", 0), 0, width), symbolOf(r.shownStatus()), " ", 1))
+}
+
+// leastDetails is how much room there is for details at least beside a long path.
+const leastDetails = 24
+
+func (l *Live) rowLine(r *row, name string, names, width int) string {
 	status := r.shownStatus()
-	name := term.Pad(term.Truncate(term.Clean(r.step.Path), names), names)
 	text := r.details(l.times, l.now)
 	if text == "" || status.Ended() && status != runs.StepSucceeded {
 		text = strings.TrimSuffix(string(status)+" · "+text, " · ")
@@ -111,23 +143,26 @@ func paintDetails(style term.Style, status runs.StepStatus, text string) string 
 // fit returns the rows that have room, and how many do not: first those that
 // ended well make room, from the top, then those that have not begun, from the
 // bottom.
-func fit(rows []*row, room int) (shown []*row, left int) {
-	if len(rows) <= room {
+func fit(rows []*row, room int, high func(*row) int) (shown []*row, left int) {
+	all := 0
+	for _, r := range rows {
+		all += high(r)
+	}
+	if all <= room {
 		return rows, 0
 	}
-	left = len(rows) - room + 1
-	gone := map[*row]bool{}
+	gone, over := map[*row]bool{}, all-room+1 // a line says how many are left out
 	drop := func(rows iter.Seq2[int, *row], which func(runs.StepStatus) bool) {
 		for _, r := range rows {
-			if len(gone) < left && which(r.step.Status) {
-				gone[r] = true
+			if over > 0 && !gone[r] && which(r.step.Status) {
+				gone[r], over = true, over-high(r)
 			}
 		}
 	}
 	drop(slices.All(rows), func(status runs.StepStatus) bool { return status == runs.StepSucceeded || status == runs.StepSkipped })
 	drop(slices.Backward(rows), func(status runs.StepStatus) bool { return status == runs.StepPending })
 	drop(slices.Backward(rows), func(runs.StepStatus) bool { return true })
-	return slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return gone[r] }), left
+	return slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return gone[r] }), len(gone)
 }
 
 // runStatusText is a run's status with the reason of a pause.
