@@ -175,6 +175,12 @@ func newScan(filter runs.Filter) (*scan, error) {
 func (sc *scan) step(tx *bolt.Tx, wanted int) (runs []runs.Run, done bool, err error) {
 	cursor := tx.Bucket(sc.bucket).Cursor()
 	key, _ := sc.seek(cursor)
+	var last []byte // that was looked at
+	defer func() {
+		if last != nil {
+			sc.before = bytes.Clone(last)
+		}
+	}()
 	for range scanRows {
 		if len(runs) == wanted {
 			return runs, false, nil
@@ -195,7 +201,7 @@ func (sc *scan) step(tx *bolt.Tx, wanted int) (runs []runs.Run, done bool, err e
 				runs = append(runs, *row)
 			}
 		}
-		sc.before = bytes.Clone(run)
+		last = run
 		key, _ = cursor.Prev()
 	}
 	return runs, false, nil
