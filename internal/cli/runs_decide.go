@@ -178,7 +178,7 @@ func (a *app) onlyStep(ctx context.Context, c *web.Client, run *runRef, need run
 		if err != nil {
 			return "", err
 		}
-		waits := slices.DeleteFunc(steps, func(step runs.Step) bool { return step.Needs() != need })
+		waits := slices.DeleteFunc(steps, func(step runs.Step) bool { return step.Needs() != need || step.Decision != nil })
 		switch {
 		case len(waits) == 0:
 			return "", notFoundError(fmt.Errorf("no step of run %s waits for this", run.id), "`"+a.commandText("runs", "show", run.id)+"` shows its steps")
