@@ -22,6 +22,9 @@ func (a *app) elsewhere(ctx context.Context, args []string, err error) error {
 	}
 	id := lostRun(args, err)
 	at, located := a.locate()
+	if coded, ok := errors.AsType[*codedError](err); ok && located == nil && len(coded.looked) > 0 {
+		return a.namedElsewhere(ctx, at, args, coded)
+	}
 	if id == "" || located != nil {
 		return err
 	}
@@ -38,6 +41,26 @@ func (a *app) elsewhere(ctx context.Context, args []string, err error) error {
 		words[i] = diag.ShellWord(word)
 	}
 	return notFoundError(fmt.Errorf(text, id), "`flowrun "+strings.Join(words, " ")+"`")
+}
+
+// namedElsewhere is elsewhere for a run that was named without its id.
+func (a *app) namedElsewhere(ctx context.Context, at place, args []string, err *codedError) error {
+	where, words := "the sandbox has such a run", append(slices.Clone(args), "--sandbox")
+	other := at
+	other.stateDir = filepath.Join(at.realState, sandboxFolder)
+	if a.sandbox {
+		where, words, other.stateDir = "the project's real store has such a run", withoutSandbox(args), at.realState
+	}
+	ctx, cancel := context.WithTimeout(ctx, completeWithin)
+	defer cancel()
+	looker, end := a.lookAtRuns(ctx, other)
+	defer end()
+	for _, filter := range err.looked {
+		if filter.Limit = 1; len(looker.list(filter)) > 0 {
+			return notFoundError(fmt.Errorf("%w; %s", err.err, where), "`flowrun "+strings.Join(texts(words, diag.ShellWord), " ")+"`")
+		}
+	}
+	return err
 }
 
 // lostRun is the run that is not there: the one that the error is of, else the one

@@ -69,7 +69,8 @@ type codedError struct {
 	err    error
 	hint   string
 	silent bool
-	run    string // that is not there, where the arguments name several
+	run    string        // that is not there, where the arguments name several
+	looked []runs.Filter // of a run that was named without its id: what was looked for
 }
 
 func (e *codedError) Error() string { return e.err.Error() }

@@ -64,7 +64,7 @@ func (a *app) findByLetters(ctx context.Context, c *web.Client, run *runRef, let
 			return a.ambiguous(run, fmt.Sprintf("%q may be one of several runs", run.text), found)
 		}
 	}
-	return notFoundError(fmt.Errorf("there is no run %q: no id begins or ends so", run.text), "`"+a.commandText("runs")+"` lists the runs")
+	return a.noneOf(fmt.Errorf("there is no run %q: no id begins or ends so", run.text), runs.Filter{IDPrefix: letters}, runs.Filter{IDSuffix: letters})
 }
 
 // findByWord finds the run that a word names, or the newest one of a workflow, and says
@@ -80,7 +80,7 @@ func (a *app) findByWord(ctx context.Context, c *web.Client, run *runRef) error 
 		if run.workflow != "" {
 			what = fmt.Sprintf("workflow %q has no such run", run.workflow)
 		}
-		return notFoundError(errors.New(what), "`"+a.commandText("runs")+"` lists the runs")
+		return a.noneOf(errors.New(what), runs.Filter{Workflow: run.workflow})
 	}
 	run.id = found.ID
 	a.noteRun(found)
@@ -171,7 +171,7 @@ func (a *app) findFitting(ctx context.Context, c *web.Client, run *runRef) error
 	case err != nil:
 		return err
 	case len(found) == 0:
-		return notFoundError(fmt.Errorf("there is no run %s", run.fit.of), "`"+a.commandText("runs")+"` lists the runs")
+		return a.noneOf(fmt.Errorf("there is no run %s", run.fit.of), run.fit.filters...)
 	case run.fit.acts && len(found) > 1:
 		return a.ambiguous(run, "name the run: there is more than one "+run.fit.of, found)
 	}
@@ -227,11 +227,26 @@ func (a *app) noRunYet(run *runRef, err error) error {
 	if !errors.Is(err, errNoStore) {
 		return err
 	}
-	text := "there is no run: nothing has run here yet"
-	if named := run.named(); named != "" {
-		text = fmt.Sprintf("there is no run %q: nothing has run here yet", named)
+	text, looked := "there is no run: nothing has run here yet", []runs.Filter{{Workflow: run.workflow}}
+	switch named := run.named(); {
+	case web.ValidRunID(named):
+		text, looked = fmt.Sprintf("there is no run %q: nothing has run here yet", named), nil
+	case named != "" && !isRefWord(named):
+		text, looked = fmt.Sprintf("there is no run %q: nothing has run here yet", named), nil
+		if runquery.IsSuffix(strings.ToLower(named)) {
+			looked = []runs.Filter{{IDSuffix: strings.ToLower(named)}}
+		}
 	}
-	return notFoundError(errors.New(text), "`"+a.commandText("config", "paths")+"` shows where runs are looked for")
+	return &codedError{code: exitNotFound, err: errors.New(text), hint: "`" + a.commandText("config", "paths") + "` shows where runs are looked for", looked: looked}
+}
+
+// noneOf says that no run is there that the filters select, or a query of theirs.
+func (a *app) noneOf(err error, looked ...runs.Filter) error {
+	kept := slices.Clone(looked)
+	for i := range kept {
+		kept[i].Query = ""
+	}
+	return &codedError{code: exitNotFound, err: err, hint: "`" + a.commandText("runs") + "` lists the runs", looked: kept}
 }
 
 // stepChoices are steps that may be meant.
