@@ -190,18 +190,36 @@ func control(t *testing.T, chosen []mutant.Mutant) {
 		if pattern == "" {
 			pattern = "."
 		}
-		pattern, _, _ = strings.Cut(pattern, "/")
 		if !slices.Contains(patterns[m.Tests], pattern) {
 			patterns[m.Tests] = append(patterns[m.Tests], pattern)
 		}
 	}
 	for dir, some := range patterns {
 		t.Run("control/"+strings.ReplaceAll(dir, "/", "."), func(t *testing.T) {
-			if code, out := runTests(t, "", dir, strings.Join(some, "|")); code != 0 {
-				t.Fatalf("the tests of %s fail without a fault:\n%s", dir, tail(out))
+			for _, pattern := range together(some) {
+				if code, out := runTests(t, "", dir, pattern); code != 0 {
+					t.Fatalf("the tests %s of %s fail without a fault:\n%s", pattern, dir, tail(out))
+				}
 			}
 		})
 	}
+}
+
+// together joins patterns to few: those of tests within a test, which a / cuts into parts,
+// stay alone.
+func together(patterns []string) (joined []string) {
+	var plain []string
+	for _, pattern := range patterns {
+		if strings.Contains(pattern, "/") {
+			joined = append(joined, pattern)
+		} else {
+			plain = append(plain, pattern)
+		}
+	}
+	if len(plain) > 0 {
+		joined = append(joined, strings.Join(plain, "|"))
+	}
+	return joined
 }
 
 // kill runs the tests of a mutant and returns the one that fails.
