@@ -6,8 +6,8 @@ var yamlFiles = []string{"yaml", "yml"}
 
 // completedArguments says which nouns the arguments of commands are.
 func (a *app) completedArguments() map[string]places {
-	every := runsFor(anyRun, nil)
-	asking := runsFor(askingRun, asksPerson)
+	every := runsFor(anyRun(), nil)
+	asking := runsFor(askingRun(), asksPerson)
 	ofRun := func(nouns ...noun) places { return places{nouns: nouns, order: true} }
 	one := func(nouns ...noun) places { return places{nouns: nouns} }
 	many := func(of noun) places { return places{nouns: []noun{of}, many: true} }
@@ -15,13 +15,13 @@ func (a *app) completedArguments() map[string]places {
 	files := places{nouns: []noun{workflowFiles}, files: yamlFiles, many: true}
 	return map[string]places{
 		"runs show": ofRun(every, stepsOfRun), "runs logs": ofRun(every, stepsOfRun), "runs events": ofRun(every), "runs export": ofRun(every),
-		"runs watch": ofRun(runsFor(goingRun, nil)), "runs cancel": ofRun(runsFor(cancelRun, nil)),
-		"runs resume": ofRun(runsFor(resumeRun, canResume)), "runs rerun": ofRun(runsFor(endedRun, nil)),
-		"runs output": ofRun(runsFor(doneRun, nil), outputsOfRun), "runs deliver": ofRun(runsFor(deliverRun, nil), outputsOfRun),
-		"runs rm":      {nouns: []noun{runsFor(endedRun, nil)}, many: true, order: true},
-		"runs ack":     {nouns: []noun{runsFor(unlookedRuns, hasFailed)}, many: true, order: true},
+		"runs watch": ofRun(runsFor(goingRun(), nil)), "runs cancel": ofRun(runsFor(cancelRun(), nil)),
+		"runs resume": ofRun(runsFor(resumeRun(), canResume)), "runs rerun": ofRun(runsFor(endedRun(), nil)),
+		"runs output": ofRun(runsFor(doneRun(), nil), outputsOfRun), "runs deliver": ofRun(runsFor(deliverRun(), nil), outputsOfRun),
+		"runs rm":      {nouns: []noun{runsFor(endedRun(), nil)}, many: true, order: true},
+		"runs ack":     {nouns: []noun{runsFor(unlookedRuns(), hasFailed)}, many: true, order: true},
 		"runs approve": ofRun(asking, stepsThat(runs.NeedApprove)), "runs reject": ofRun(asking, stepsThat(runs.NeedApprove)),
-		"runs signal": ofRun(runsFor(signalRun, nil), stepsThat(runs.NeedSignal)), "runs resolve": ofRun(runsFor(unknownRun, unknownOutcome), stepsThat(runs.NeedResolve)),
+		"runs signal": ofRun(runsFor(signalRun(), nil), stepsThat(runs.NeedSignal)), "runs resolve": ofRun(runsFor(unknownRun(), unknownOutcome), stepsThat(runs.NeedResolve)),
 
 		"run": file, "plan": file, "graph": file, "validate": files, "fmt": files, "test": files,
 		"call": one(callable), "explain": one(topics), "help": many(commandNames), "man": many(commandNames), "config explain": one(settingKeys),
@@ -47,6 +47,6 @@ func (a *app) completedFlags() map[string]places {
 	one := func(of noun) places { return places{nouns: []noun{of}} }
 	return map[string]places{
 		"--workflow": one(workflowNames), "--input": one(inputsOf), "--connection": one(connectionNames), "--live": one(connectionNames),
-		"runs rerun --from": one(stepsOfRun), "test --record": {nouns: []noun{runsFor(anyRun, nil)}, order: true},
+		"runs rerun --from": one(stepsOfRun), "test --record": {nouns: []noun{runsFor(anyRun(), nil)}, order: true},
 	}
 }

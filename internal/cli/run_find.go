@@ -171,9 +171,9 @@ func (a *app) findFitting(ctx context.Context, c *web.Client, run *runRef) error
 	case err != nil:
 		return err
 	case len(found) == 0:
-		return a.noneOf(fmt.Errorf("there is no run %s", run.fit.of), run.fit.filters...)
+		return a.noneOf(errors.New(strings.TrimSpace("there is no run "+run.fit.of)), run.fit.filters...)
 	case run.fit.acts && len(found) > 1:
-		return a.ambiguous(run, "name the run: there is more than one "+run.fit.of, found)
+		return a.ambiguous(run, strings.TrimSpace("name the run: there is more than one "+run.fit.of), found)
 	}
 	run.id = found[0].ID
 	a.noteRun(&found[0])

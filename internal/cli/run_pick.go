@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/term"
@@ -26,7 +27,7 @@ func (a *app) pick(ctx context.Context, run *runRef) error {
 	case len(found) < 2:
 		return nil
 	}
-	chosen, err := a.choose("run "+run.fit.of, found)
+	chosen, err := a.choose(strings.TrimSpace("run "+run.fit.of), found)
 	if chosen != nil {
 		run.id = chosen.ID
 	}

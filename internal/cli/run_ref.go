@@ -52,19 +52,50 @@ type runFit struct {
 const topLevel = "parent == nil"
 
 // The runs that commands take.
-var (
-	anyRun       = runFit{of: "here", filters: []runs.Filter{{Query: topLevel}}}
-	goingRun     = runFit{of: "that goes on", filters: withStatus("", runs.RunQueued, runs.RunRunning, runs.RunWaiting)}
-	doneRun      = runFit{of: "with outputs", filters: withStatus(topLevel, runs.RunSucceeded)}
-	cancelRun    = runFit{of: "that goes on", filters: withStatus(topLevel, runs.RunQueued, runs.RunRunning, runs.RunWaiting, runs.RunPaused), acts: true}
-	resumeRun    = runFit{of: "that stopped", filters: stoppedRuns(), acts: true}
-	endedRun     = runFit{of: "that has ended", filters: withStatus(topLevel, runs.RunSucceeded, runs.RunFailed, runs.RunCanceled, runs.RunTimedOut), acts: true}
-	deliverRun   = runFit{of: "that has succeeded", filters: withStatus("", runs.RunSucceeded), acts: true}
-	askingRun    = runFit{of: "that asks a person", filters: []runs.Filter{{Attention: true, Query: "asks > 0"}}, acts: true}
-	signalRun    = runFit{of: "that waits", filters: withStatus("", runs.RunWaiting), acts: true}
-	unknownRun   = runFit{of: "with a call of unknown outcome", filters: []runs.Filter{{Status: runs.RunPaused, Query: `paused == "unknown_outcome"`}}, acts: true}
-	unlookedRuns = runFit{of: "that failed and nobody has looked at", filters: []runs.Filter{{Attention: true, Query: `status in ["failed", "timed_out"]`}}, acts: true}
-)
+
+func anyRun() runFit {
+	return runFit{filters: []runs.Filter{{Query: topLevel}}}
+}
+
+func goingRun() runFit {
+	return runFit{of: "that goes on", filters: withStatus("", runs.RunQueued, runs.RunRunning, runs.RunWaiting)}
+}
+
+func doneRun() runFit {
+	return runFit{of: "with outputs", filters: withStatus(topLevel, runs.RunSucceeded)}
+}
+
+func cancelRun() runFit {
+	return runFit{of: "that goes on", filters: withStatus(topLevel, runs.RunQueued, runs.RunRunning, runs.RunWaiting, runs.RunPaused), acts: true}
+}
+
+func resumeRun() runFit {
+	return runFit{of: "that stopped", filters: stoppedRuns(), acts: true}
+}
+
+func endedRun() runFit {
+	return runFit{of: "that has ended", filters: withStatus(topLevel, runs.RunSucceeded, runs.RunFailed, runs.RunCanceled, runs.RunTimedOut), acts: true}
+}
+
+func deliverRun() runFit {
+	return runFit{of: "that has succeeded", filters: withStatus("", runs.RunSucceeded), acts: true}
+}
+
+func askingRun() runFit {
+	return runFit{of: "that asks a person", filters: []runs.Filter{{Attention: true, Query: "asks > 0"}}, acts: true}
+}
+
+func signalRun() runFit {
+	return runFit{of: "that waits", filters: withStatus("", runs.RunWaiting), acts: true}
+}
+
+func unknownRun() runFit {
+	return runFit{of: "with a call of unknown outcome", filters: []runs.Filter{{Status: runs.RunPaused, Query: `paused == "unknown_outcome"`}}, acts: true}
+}
+
+func unlookedRuns() runFit {
+	return runFit{of: "that failed and nobody has looked at", filters: []runs.Filter{{Attention: true, Query: `status in ["failed", "timed_out"]`}}, acts: true}
+}
 
 func withStatus(query string, statuses ...runs.Status) []runs.Filter {
 	filters := make([]runs.Filter, len(statuses))

@@ -25,7 +25,7 @@ func (a *app) runsCommand() *cobra.Command {
 			Use: "show [RUN] [STEP]", Short: "Show a run with its steps and outputs, or one of its steps",
 			Long:    "Show prints a run with its steps and outputs, or one of its steps with its log.\n" + runHelp,
 			Example: "  flowrun runs show\n  flowrun runs show last\n  flowrun runs show r5f8 'domains[example.com].whois'\n  flowrun runs show @failed -w weekly",
-		}, anyRun, func(ctx context.Context, run *runRef, rest []string) error {
+		}, anyRun(), func(ctx context.Context, run *runRef, rest []string) error {
 			if len(rest) == 1 {
 				return a.showStep(ctx, run, rest[0])
 			}
@@ -35,7 +35,7 @@ func (a *app) runsCommand() *cobra.Command {
 		withOutput(a.liveFlags(a.onRun(&cobra.Command{
 			Use: "watch [RUN]", Short: "Follow a run until it ends",
 			Long: "Watch shows a run until it ends and exits as `run` would. Ctrl-C leaves it running.\n" + runHelp,
-		}, goingRun, func(ctx context.Context, run *runRef, _ []string) error { return a.watchRun(ctx, run) })), "text", "json", "jsonl"),
+		}, goingRun(), func(ctx context.Context, run *runRef, _ []string) error { return a.watchRun(ctx, run) })), "text", "json", "jsonl"),
 		a.runsLogsCommand(), a.runsEventsCommand(),
 		a.runsCancelCommand(), a.runsResumeCommand(), a.runsRerunCommand(), a.runsDeliverCommand(),
 		a.runsExportCommand(), a.runsRemoveCommand(), a.runsSummaryCommand(), a.runsAcknowledgeCommand(),
@@ -178,7 +178,7 @@ func (a *app) readStep(ctx context.Context, run *runRef, path string) (step runs
 
 func (a *app) runsEventsCommand() *cobra.Command {
 	var from uint64
-	c := a.onRun(&cobra.Command{Use: "events [RUN]", Short: "Print what was stored of a run, in order", Long: "Events prints the journal of a run as it is stored.\n" + runHelp}, anyRun,
+	c := a.onRun(&cobra.Command{Use: "events [RUN]", Short: "Print what was stored of a run, in order", Long: "Events prints the journal of a run as it is stored.\n" + runHelp}, anyRun(),
 		func(ctx context.Context, run *runRef, _ []string) error { return a.showEvents(ctx, run, from) })
 	c.Flags().Uint64Var(&from, "from", 1, "the first sequence number")
 	return withOutput(c, "text", "json", "jsonl")

@@ -31,7 +31,7 @@ const actHelp = "RUN is an id, its first or last letters (4 or more), last, @fai
 
 func (a *app) runsCancelCommand() *cobra.Command {
 	var noWait bool
-	c := a.onRun(&cobra.Command{Use: "cancel [RUN]", Short: "Cancel a run; its finally steps run", Long: "Cancel lets no new step begin, ends the calls in flight and runs the finally steps.\n" + actHelp}, cancelRun,
+	c := a.onRun(&cobra.Command{Use: "cancel [RUN]", Short: "Cancel a run; its finally steps run", Long: "Cancel lets no new step begin, ends the calls in flight and runs the finally steps.\n" + actHelp}, cancelRun(),
 		func(ctx context.Context, run *runRef, _ []string) error { return a.cancelRun(ctx, run, noWait) })
 	c.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for its end")
 	return withText(a.liveFlags(c))
@@ -70,7 +70,7 @@ func (a *app) runsResumeCommand() *cobra.Command {
 		Long: "Resume goes on with a run that failed, was canceled or paused, or whose process died.\n" +
 			"What succeeded is not done again. With --with-latest it goes on by the workflow's file as it is now:\n" +
 			"steps that have run must stand there unchanged, those that failed or never began may be others.\n" + actHelp,
-	}, resumeRun, func(ctx context.Context, run *runRef, _ []string) error {
+	}, resumeRun(), func(ctx context.Context, run *runRef, _ []string) error {
 		stop, err := a.usePlugins(plugins)
 		if err != nil {
 			return err
@@ -107,7 +107,7 @@ func (a *app) runsRerunCommand() *cobra.Command {
 			"at a step: the results of the steps before it are taken over, and so are those of others that ended well\n" +
 			"and do not depend on it. State and cursors are today's.\n" + actHelp,
 		Example: "  flowrun runs rerun last -i site=B\n  flowrun runs rerun @failed --from report",
-	}, endedRun, func(ctx context.Context, run *runRef, _ []string) error { return a.rerun(ctx, run, flags) })
+	}, endedRun(), func(ctx context.Context, run *runRef, _ []string) error { return a.rerun(ctx, run, flags) })
 	c.Flags().StringVar(&flags.from, "from", "", "begin at this step, and take over the results of those before it")
 	flags.inputFlags.add(c, "another input", "other inputs")
 	return flags.followFlags.add(a.liveFlags(c))

@@ -26,23 +26,23 @@ type decideFlags struct {
 // decideCommands are those by which people answer steps.
 func (a *app) decideCommands() []*cobra.Command {
 	return []*cobra.Command{
-		a.decideCommand(engine.ActApprove, askingRun, runs.NeedApprove, &cobra.Command{
+		a.decideCommand(engine.ActApprove, askingRun(), runs.NeedApprove, &cobra.Command{
 			Use: "approve [RUN] [STEP]", Short: "Approve what a step asks, with the fields of its form",
 			Long: "Approve answers a core.approve. Fields with a default may be left out.\n" +
 				"Where no process drives the run it is recorded, and `flowrun runs resume RUN` goes on with it.",
 			Example: "  flowrun runs approve\n  flowrun runs approve @waiting\n  flowrun runs approve r5f8 'each[a].ask' --form label=stale --comment 'looks right'",
 		}),
-		a.decideCommand(engine.ActReject, askingRun, runs.NeedApprove, &cobra.Command{
+		a.decideCommand(engine.ActReject, askingRun(), runs.NeedApprove, &cobra.Command{
 			Use: "reject [RUN] [STEP]", Short: "Refuse what a step asks: it fails with kind denied",
 			Example: "  flowrun runs reject @waiting --comment 'not before Monday'",
 		}),
-		a.decideCommand(engine.ActSignal, signalRun, runs.NeedSignal, &cobra.Command{
+		a.decideCommand(engine.ActSignal, signalRun(), runs.NeedSignal, &cobra.Command{
 			Use: "signal [RUN] [STEP|NAME]", Short: "Send a signal to a step that waits for it, or by its name",
 			Long: "Signal sends a signal to one step of a run, or by its name to the first step that waits for it.\n" +
 				"One that no step waits for yet is kept for 24 hours.",
 			Example: "  flowrun runs signal -w orders paid --payload '{\"id\": 7}'\n  flowrun runs signal r5f8 'each[a].wait' --form id=7",
 		}),
-		a.decideCommand(engine.ActResolve, unknownRun, runs.NeedResolve, &cobra.Command{
+		a.decideCommand(engine.ActResolve, unknownRun(), runs.NeedResolve, &cobra.Command{
 			Use: "resolve [RUN] [STEP]", Short: "Say how a call with an unknown outcome ended",
 			Long: "Resolve closes an unknown outcome: the call took effect (--happened, with its outputs where steps read\n" +
 				"them), it did not and is sent again (--did-not), or the step is left out (--skip).",

@@ -19,7 +19,7 @@ func (a *app) runsDeliverCommand() *cobra.Command {
 			"delivered stays as it is, and so does what may have been, unless --again says otherwise; every attempt has the\n" +
 			"same idempotency key. The exit code is 5 where one is not delivered then.\n" + actHelp,
 		Example: "  flowrun runs deliver last\n  flowrun runs deliver -w weekly digest --again",
-	}, deliverRun, func(ctx context.Context, run *runRef, rest []string) error {
+	}, deliverRun(), func(ctx context.Context, run *runRef, rest []string) error {
 		request.Output = argument(rest, 0)
 		return a.deliverRun(ctx, run, request)
 	}, "OUTPUT")

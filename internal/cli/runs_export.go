@@ -28,7 +28,7 @@ func (a *app) runsExportCommand() *cobra.Command {
 			"runs: one JSON document, or one line each. The value of a secret is never in it: references stay\n" +
 			"references, and what is known as a secret is masked.\n" + runHelp,
 		Example: "  flowrun runs export @failed --out run.json\n  flowrun runs export last -o jsonl | gzip > run.jsonl.gz",
-	}, anyRun, func(ctx context.Context, run *runRef, _ []string) error { return a.exportRun(ctx, run, out) })
+	}, anyRun(), func(ctx context.Context, run *runRef, _ []string) error { return a.exportRun(ctx, run, out) })
 	c.Flags().StringVar(&out, "out", "", "write into this file, which is replaced as a whole")
 	return withOutput(c, "json", "jsonl")
 }
@@ -173,7 +173,7 @@ func (a *app) runsRemoveCommand() *cobra.Command {
 			"sub-workflows. What they wrote into state and cursors stays. A run that goes on is refused: cancel it first.\n" + actHelp,
 		Example: "  flowrun runs rm r5f8 9mq2\n  flowrun runs list --status failed -o json | jq -r '.items[].id' | xargs flowrun runs rm",
 	}
-	a.onRuns(c, endedRun, runFlag(c), func(ctx context.Context, list []*runRef) error { return a.removeRuns(ctx, list, force) })
+	a.onRuns(c, endedRun(), runFlag(c), func(ctx context.Context, list []*runRef) error { return a.removeRuns(ctx, list, force) })
 	c.Flags().BoolVar(&force, "force", false, "remove paused runs too, and pass over those that are not there")
 	return withText(c)
 }

@@ -21,7 +21,7 @@ func (a *app) runsLogsCommand() *cobra.Command {
 		Use: "logs [RUN] [STEP]", Short: "Print the log lines of a run, or of one of its steps",
 		Long:    "Logs prints the log lines of a run, or of one of its steps, the oldest first.\n" + runHelp,
 		Example: "  flowrun runs logs last --level warn --tail 50\n  flowrun runs logs r5f8 'domains[example.com].whois' --grep timeout",
-	}, anyRun, func(ctx context.Context, run *runRef, rest []string) error {
+	}, anyRun(), func(ctx context.Context, run *runRef, rest []string) error {
 		filter.Step = argument(rest, 0)
 		if err := a.readLogFlags(c, &filter, since); err != nil {
 			return err

@@ -23,7 +23,7 @@ func (a *app) runsOutputCommand() *cobra.Command {
 			"value as JSON; -o json prints the value with its format. A run has outputs when it has succeeded.\n" +
 			"NAME may be left out where the run has one output.\n" + runHelp,
 		Example: "  flowrun runs output last digest --out digest.md\n  flowrun runs output -w weekly rows | head",
-	}, doneRun, func(ctx context.Context, run *runRef, rest []string) error {
+	}, doneRun(), func(ctx context.Context, run *runRef, rest []string) error {
 		return a.printOutput(ctx, run, argument(rest, 0), out)
 	}, "NAME")
 	c.Flags().StringVar(&out, "out", "", "write into this file, which is replaced as a whole")

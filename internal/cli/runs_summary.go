@@ -78,7 +78,7 @@ func (a *app) acknowledge(ctx context.Context, c *cobra.Command, args []string, 
 	var list []*runRef
 	if len(args) > 0 {
 		var err error
-		if list, err = manyRefs(c, args, "", unlookedRuns); err != nil {
+		if list, err = manyRefs(c, args, "", unlookedRuns()); err != nil {
 			return err
 		}
 	}
