@@ -7,11 +7,11 @@ import (
 )
 
 // Remembered returns what a plugin has said of itself, where that is known of its file as it
-// is now; nil where it is not, and of one that is a folder, is attached or is told something.
-// It starts no process, reads no executable and writes nothing.
+// is now, and of what it is told now; nil where it is not, and of one that is a folder or is
+// attached. It starts no process, reads no executable and writes nothing.
 func (h *Host) Remembered(name string) *Description {
 	p, ok := h.plugins[name]
-	if !ok || !validName(name) || p.source.isTree() || p.source.Attach != "" || p.source.Settings != nil || p.source.Refused != nil {
+	if !ok || !validName(name) || p.source.isTree() || p.source.Attach != "" || p.source.Refused != nil {
 		return nil
 	}
 	seen := &library{dir: filepath.Dir(h.LogDir()), stat: os.Stat} // the host's own makes its folder
@@ -20,7 +20,18 @@ func (h *Host) Remembered(name string) *Description {
 		return nil
 	}
 	exe := executable{digest: digest, args: p.source.Command[min(1, len(p.source.Command)):]}
-	return readRecord(filepath.Join(seen.dir, filepath.Base(p.recordPath(exe))), digest)
+	if p.source.Settings != nil {
+		base := readRecord(filepath.Join(seen.dir, filepath.Base(p.basePath(exe))), digest)
+		if base == nil {
+			return nil
+		}
+		told, err := p.source.Settings(base.SettingsSchema)
+		if err != nil {
+			return nil
+		}
+		exe.told = toldRevision(digest, name, told.digest())
+	}
+	return readRecord(filepath.Join(seen.dir, filepath.Base(p.recordPath(exe))), exe.revision())
 }
 
 // known returns the digest of a file that has not changed since it was read.
