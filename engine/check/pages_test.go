@@ -41,7 +41,7 @@ func docCatalog(text string) *fakeCatalog {
 // example makes a workflow of an example, which may leave out what does not
 // matter.
 func example(text string) string {
-	if strings.HasPrefix(text, "# nothing") || strings.Contains(text, "flowrun: ") {
+	if strings.HasPrefix(text, "# nothing") || strings.HasPrefix(text, "# another") || strings.Contains(text, "flowrun: ") {
 		return text
 	}
 	text = "flowrun: v1\n" + text

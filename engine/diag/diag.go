@@ -63,6 +63,7 @@ type Problem struct {
 	Hint
 	Related []Related `json:"related,omitempty"`
 	Stderr  []string  `json:"stderr,omitempty" doc:"What a plugin that did not start wrote last, by lines."`
+	Mend    *Mend     `json:"mend,omitempty" doc:"Edits of the file that put the problem right."`
 }
 
 // String renders the problem on one line.

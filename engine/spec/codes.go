@@ -24,4 +24,5 @@ const (
 	CodeNesting      = "FR1020"
 	CodeKeys         = "FR1021"
 	CodeScalarBytes  = "FR1022"
+	CodeOtherProduct = "FR1023"
 )

@@ -26,6 +26,9 @@ func (l *Language) ParseWithin(file string, src []byte, limits Limits) (*Workflo
 		problems.Errorf(root.Pos, CodeShape, "a workflow must be a map, not a %s", root.Kind).Hint = diag.Say("start with `flowrun: v1`")
 		return nil, problems
 	}
+	if otherProduct(root, &problems) {
+		return nil, problems
+	}
 	r := &reader{problems: &problems, step: l.Map("step")}
 	workflow := &Workflow{File: file, Source: src, Root: root, Language: l}
 	r.workflow(workflow)
@@ -55,7 +58,7 @@ func (r *reader) workflow(w *Workflow) {
 		}
 	}
 	r.version(w)
-	if _, ok := w.Root.Pair("steps"); !ok {
+	if _, ok := w.Root.Pair("steps"); !ok && !w.Root.meant("steps") {
 		r.problems.Errorf(w.Root.FirstKey(), CodeMissingKey, "the workflow has no `steps`")
 	}
 	if w.Triggers != nil && len(w.Triggers.Pairs) == 0 {
@@ -100,7 +103,10 @@ func (r *reader) shape(pair Pair, key *Key) bool {
 	case want.Allows(value.Kind):
 		return true
 	}
-	r.problems.Errorf(value.Pos, CodeShape, "`%s` must be %s, not a %s", pair.Key.Text, want, value.Kind)
+	problem := r.problems.Errorf(value.Pos, CodeShape, "`%s` must be %s, not a %s", pair.Key.Text, want, value.Kind)
+	if key.Example != "" {
+		problem.Hint = diag.Say("write `" + key.Example + "`")
+	}
 	return false
 }
 
@@ -137,9 +143,16 @@ func (r *reader) steps(pair Pair) []*Step {
 func (r *reader) read(node *Node) *Step {
 	step := &Step{Node: node}
 	second := r.kind(step)
-	unknown := false // an unknown key may be the one that says what the step does
+	unknown := false      // an unknown key may be the one that says what the step does
+	opened := (*Key)(nil) // the key above, a map that has nothing: what follows may be meant to stand in it
 	for _, pair := range node.Pairs {
+		if opened != nil && r.step.Key(pair.Key.Text) == nil && diag.Nearest(pair.Key.Text, r.step.KeyNames("")) == "" {
+			continue
+		}
 		key := r.key(pair.Key, r.step)
+		if opened = nil; key != nil && r.isOpen(pair, key) {
+			opened = key
+		}
 		unknown = unknown || key == nil
 		if key == nil || !r.allowed(step.Kind, second, pair.Key) {
 			continue
@@ -162,8 +175,16 @@ func (r *reader) read(node *Node) *Step {
 		r.problems.Errorf(node.FirstKey(), CodeNoKind, "the step does nothing").Hint =
 			diag.Say("a step has one of `uses`, `let`, `set_state`, or `foreach` with `steps`")
 	}
-	r.required(step)
+	if second == NoKind {
+		r.required(step)
+	}
 	return step
+}
+
+// isOpen reports whether a key has nothing behind it where a map of names of the author's
+// is meant to stand.
+func (r *reader) isOpen(pair Pair, key *Key) bool {
+	return key.Type == None && key.Map != "" && key.Items == nil && pair.Value.IsNull() && pair.Value.Text == ""
 }
 
 // kind finds the kind of a step from the first key that makes one. A second
@@ -208,11 +229,24 @@ func (r *reader) allowed(kind, second StepKind, key *Node) bool {
 	return false
 }
 
+// meant reports whether a map has a key that may be meant to be this one: that was
+// reported.
+func (n *Node) meant(key string) bool {
+	for _, pair := range n.Pairs {
+		if diag.Nearest(pair.Key.Text, []string{key}) == key {
+			return true
+		}
+	}
+	return false
+}
+
 // required reports what a kind of step can't be without.
 func (r *reader) required(step *Step) {
 	switch {
+	case step.Kind == LoopStep && !step.Written("foreach") && step.Node.meant("foreach"):
 	case step.Kind == LoopStep && !step.Written("foreach"):
 		r.problems.Errorf(step.Node.FirstKey(), CodeMissingKey, "the loop has no `foreach`")
+	case step.Kind == LoopStep && !step.Written("steps") && step.Node.meant("steps"):
 	case step.Kind == LoopStep && !step.Written("steps"):
 		r.problems.Errorf(step.Node.FirstKey(), CodeMissingKey, "the loop has no `steps`")
 	case step.Let != nil && len(step.Let.Pairs) == 0 && !step.Let.Partial:
