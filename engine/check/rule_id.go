@@ -1,7 +1,9 @@
 package check
 
 import (
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/spec"
@@ -37,6 +39,40 @@ func (c *checker) writtenID(s *step, node *spec.Node) {
 	// A malformed id counts all the same: what reads it is not wrong too.
 	s.id = id
 	c.byID[id] = s
+	if other := strings.ReplaceAll(id, "-", "_"); other != id && c.byID[other] == nil {
+		c.byID[other] = s
+	}
+}
+
+var dashedRead = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bsteps\.([A-Za-z_]\w*(?:-\w+)+)`) })
+
+// withIDs returns an expression with the ids in it that have a `-`, which an id has not,
+// as they can be read: expressions take the sign for a minus. One that is written so is
+// told where it is written, and one that is only read so here.
+func (c *checker) withIDs(node *spec.Node, offset int, source string) string {
+	if !strings.Contains(source, "-") || !strings.Contains(source, "steps.") {
+		return source
+	}
+	out := source
+	for _, at := range dashedRead().FindAllStringSubmatchIndex(source, -1) {
+		from, to := at[2], at[3]
+		id := source[from:to]
+		first, _, _ := strings.Cut(id, "-")
+		meant := strings.ReplaceAll(id, "-", "_")
+		if c.byID[first] != nil {
+			continue
+		}
+		if c.byID[id] == nil {
+			if meant = strings.ToLower(meant); c.byID[meant] == nil {
+				continue
+			}
+			problem := c.errorAt(node.Span(offset+from, offset+to), CodeUnknownStep, "no step has the id `%s`", id)
+			problem.Hint = diag.Meant(meant)
+			problem.Mend = mendOf(true, node.Change(spec.Change{Start: offset + from, End: offset + to, Text: meant}))
+		}
+		out = out[:from] + meant + out[to:]
+	}
+	return out
 }
 
 // defaultIDs names actions without an id by their last part, unless that is

@@ -17,6 +17,9 @@ import (
 func (c *checker) inputSchema() {
 	c.inputs = schema.ObjectOf()
 	if c.tree.Inputs == nil {
+		if _, written := c.tree.Root.Pair(inputsKey); written {
+			c.inputs = schema.MapOf(schema.Of(schema.Any)) // its shape was reported
+		}
 		return
 	}
 	r := inputReader{c: c}

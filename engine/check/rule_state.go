@@ -113,7 +113,8 @@ func (c *checker) stateField(key *spec.Node) *schema.Type {
 		if problem.Hint = diag.DidYouMean(name, c.memory.state.FieldNames()); problem.Hint.Text == "" {
 			problem.Hint = diag.Say("declare it under `state` at the top")
 		}
-		return nil
+		meant, _ := c.memory.state.Field(problem.Hint.Near)
+		return meant
 	}
 	if first, twice := c.memory.set[name]; twice {
 		problem := c.errorAt(key.Pos, CodeSetState, "the state `%s` is set twice", name)

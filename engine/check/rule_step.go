@@ -110,6 +110,13 @@ func (c *checker) checkIf(s *step) {
 		return
 	}
 	text := c.bare(node)
+	if text.bad && len(text.parts) == 1 && text.parts[0].parsed != nil && !text.looked {
+		text.looked = true
+		_, issues := c.infer(&text.parts[0], c.scope(s, false, false))
+		for _, issue := range issues {
+			c.issue(node, text.parts[0].offset, issue)
+		}
+	}
 	if text.bad || text.whole == nil {
 		return
 	}
@@ -134,7 +141,9 @@ func (c *checker) condition(text *text, scope *eval.Scope) {
 	}
 	c.knownType(text, found)
 	for _, issue := range x.CheckCondition(scope) {
-		c.errorAt(text.node.Pos, issue.Code, "%s", issue.Message).Hint = issue.Hint
+		problem := c.errorAt(text.node.Pos, issue.Code, "%s", issue.Message)
+		problem.Hint = issue.Hint
+		problem.Mend = mendOf(issue.Sure, text.node.Change(changesAt(text.whole.offset, issue.Changes)...))
 	}
 }
 

@@ -16,6 +16,8 @@ type text struct {
 	parts []part
 	whole *part // the only expression of a scalar that is exactly one
 	bad   bool  // a problem was reported: nothing is known of the value
+
+	looked bool // of a condition that is bad: what can be said of the rest was said
 }
 
 // part is literal text or an expression.
@@ -104,11 +106,19 @@ func (c *checker) bare(node *spec.Node) *text {
 		return t
 	}
 	if eval.HasExpression(source) {
-		t.bad = true
 		at := strings.Index(source, "${{") + offset
-		c.errorAt(node.Span(at, at+3), CodeStatic, "`${{ }}` can't stand inside a condition").Hint =
-			diag.Say("a condition is one expression: write it without `${{ }}`")
-		return t
+		problem := c.errorAt(node.Span(at, at+3), CodeStatic, "`${{ }}` can't stand inside a condition")
+		problem.Hint = diag.Say("a condition is one expression: write it without `${{ }}`")
+		bare, signs := withoutSigns(source)
+		if _, issues := eval.ParseAround(bare); signs == nil || len(issues) > 0 {
+			t.bad = true
+			return t
+		}
+		for i := range signs {
+			signs[i].Start, signs[i].End = signs[i].Start+offset, signs[i].End+offset
+		}
+		problem.Mend = mendOf(true, node.Change(signs...))
+		source = bare // the rest is checked as it is meant
 	}
 	if meant, ok := foreignCondition(source); ok {
 		t.bad = true
@@ -124,14 +134,11 @@ func (c *checker) bare(node *spec.Node) *text {
 }
 
 func (c *checker) parse(t *text, source string, offset int) part {
-	parsed, issues := eval.Parse(source)
+	parsed, issues := eval.ParseAround(c.withIDs(t.node, offset, source))
 	for _, issue := range issues {
 		c.issue(t.node, offset, issue)
 	}
-	if len(issues) > 0 || parsed == nil {
-		t.bad = true
-		parsed = nil
-	}
+	t.bad = t.bad || len(issues) > 0 || parsed == nil
 	return part{source: source, offset: offset, parsed: parsed, isExpr: true}
 }
 
@@ -141,11 +148,55 @@ func (c *checker) issue(node *spec.Node, base int, issue eval.Issue) {
 	pos := node.Span(base+issue.Start, base+issue.End)
 	problem := c.errorAt(pos, issue.Code, "%s", issue.Message)
 	problem.Hint = issue.Hint
+	problem.Mend = mendOf(issue.Sure, node.Change(changesAt(base, issue.Changes)...))
 	if issue.Warning {
 		problem.Severity = diag.Warning
 	}
 	if node.CutByComment() && (issue.Code == eval.CodeUnclosed || issue.Code == eval.CodeSyntax) {
 		problem.Hint = diag.Say("a ` #` starts a comment in YAML: put the whole value into quotes")
+	}
+}
+
+// changesAt are changes of an expression as changes of the text that holds it.
+func changesAt(base int, changes []eval.Change) []spec.Change {
+	out := make([]spec.Change, len(changes))
+	for i, c := range changes {
+		out[i] = spec.Change{Start: base + c.Start, End: base + c.End, Text: c.Text}
+	}
+	return out
+}
+
+// mendOf is a mend with edits; nil where there are none.
+func mendOf(certain bool, edits []diag.Edit) *diag.Mend {
+	if len(edits) == 0 {
+		return nil
+	}
+	return &diag.Mend{Certain: certain, Edits: edits}
+}
+
+// withoutSigns puts spaces in the place of `${{` and `}}`, so that all else stays where it
+// is, and tells what to leave out of the text.
+func withoutSigns(source string) (bare string, signs []spec.Change) {
+	out := []byte(source)
+	for at := 0; ; {
+		open := strings.Index(source[at:], "${{")
+		if open < 0 {
+			return string(out), signs
+		}
+		open += at
+		end := strings.Index(source[open:], "}}")
+		if end < 0 {
+			return source, nil
+		}
+		end += open
+		inside := strings.TrimSpace(source[open+3 : end])
+		if strings.ContainsAny(inside, " |&?") {
+			inside = "(" + inside + ")"
+		}
+		signs = append(signs, spec.Change{Start: open, End: end + 2, Text: inside})
+		copy(out[open:], "   ")
+		copy(out[end:], "  ")
+		at = end + 2
 	}
 }
 

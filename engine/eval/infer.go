@@ -170,7 +170,8 @@ func (c *checker) nonNull(node ast.Node, t *schema.Type) *schema.Type {
 		return c.report(c.issueOver(node, CodeNull, "%s is null, which can't be used here", c.text(node)))
 	}
 	return c.report(c.issueOver(node, CodeNull, "%s may be null", c.text(node)).
-		hint("give a value for that case with `??`, or test it with `!= nil` first"))
+		hint("give a value for that case with `??`, or test it with `!= nil` first").
+		mend(false, c.orElse(node, t)...))
 }
 
 // mustKnow refuses, in the strict check, a value of which nothing is known where
@@ -198,10 +199,10 @@ func (c *checker) condition(node ast.Node, scope *Scope, what string) {
 		c.mustKnow(node, t, what+" can't be checked")
 	case t.Kind == schema.Bool && t.Nullable:
 		c.report(c.issueOver(node, CodeNull, "%s may be null, and %s must be true or false", c.text(node), what).
-			hint("write `?? false` behind it"))
+			hint("write `?? false` behind it").mend(false, c.wrap(node, "(", " ?? false)")...))
 	case t.Kind != schema.Bool:
 		c.report(c.issueOver(node, CodeCondition, "%s must be true or false, got %s", what, t.Article()).
-			hint("%s", conditionHint(t)))
+			hint("%s", conditionHint(t)).mend(false, c.compared(node, t)...))
 	}
 }
 

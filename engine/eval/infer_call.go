@@ -41,8 +41,11 @@ func (c *checker) builtin(n *ast.BuiltinNode, scope *Scope) *schema.Type {
 
 func (c *checker) function(node ast.Node, name string, args []ast.Node, scope *Scope) *schema.Type {
 	f := functionTable()[name]
-	if f == nil {
-		return anyType // refused by Parse
+	if f == nil { // refused by Parse
+		for _, arg := range args {
+			c.value(arg, scope)
+		}
+		return Faulty
 	}
 	k := call{c: c, node: node, f: f, args: args, scope: scope}
 	wanted, known := f.arity(len(args)), len(c.issues)

@@ -324,12 +324,18 @@ func (c *checker) fieldOf(n *ast.MemberNode, name string, base *schema.Type) *sc
 		}
 		return c.report(c.unknownField(n, name, base))
 	case schema.List:
+		if counted := c.counted(n, name, base); counted != nil {
+			return c.report(counted)
+		}
 		return c.report(c.issueAt(n.Property, CodeMember, "%s is a list, which has no field `%s`", c.text(n.Node), name).
 			hint("x[0].%s reads one element, map(x, .%s) all", name, name))
 	case schema.Time, schema.Duration:
 		if _, ok := methodTable()[base.Kind][name]; ok {
 			return c.report(c.issueAt(n.Property, CodeMember, "`%s` must be called", name).hint("write `.%s()`", name))
 		}
+	}
+	if counted := c.counted(n, name, base); counted != nil {
+		return c.report(counted)
 	}
 	return c.report(c.issueAt(n.Property, CodeMember, "%s is %s, which has no field `%s`", c.text(n.Node), base.Article(), name))
 }
@@ -341,6 +347,15 @@ func (c *checker) unknownField(n *ast.MemberNode, name string, base *schema.Type
 	}
 	issue := c.issueAt(n.Property, CodeField, "unknown field `%s`%s", name, of)
 	names := base.FieldNames()
+	if outputs, ok := base.Field("outputs"); ok && of != "" {
+		if _, ok := schema.NonNull(outputs).Field(name); ok {
+			start, _ := c.x.at(n.Property)
+			return issue.hint("write `outputs.%s`", name).mend(true, Change{start, start, "outputs."})
+		}
+		if name == "outcome" || name == "conclusion" || name == "result" || name == "state" {
+			return c.outcome(n, issue)
+		}
+	}
 	issue.Hint = diag.DidYouMean(name, names)
 	if issue.Hint.Text == "" && len(names) > 0 && len(names) <= 8 {
 		issue.Hint = diag.Say("it has " + joinNames(names))

@@ -28,6 +28,9 @@ func (c *checker) unary(n *ast.UnaryNode, scope *Scope) *schema.Type {
 }
 
 func (c *checker) binary(n *ast.BinaryNode, scope *Scope) *schema.Type {
+	if c.choice(n, scope) {
+		return Faulty
+	}
 	switch n.Operator {
 	case "and", "&&":
 		c.condition(n.Left, scope, "each side of `"+n.Operator+"`")
@@ -142,7 +145,25 @@ func (c *checker) neverEqual(n *ast.BinaryNode, left, right *schema.Type) {
 	if misfit == nil {
 		return
 	}
-	c.report(c.issueAt(n, CodeNeverEqual, "this is never equal: the value %s", misfit.Message).hint("%s", misfit.Hint.Text))
+	issue := c.issueAt(n, CodeNeverEqual, "this is never equal: the value %s", misfit.Message)
+	issue.Hint = misfit.Hint
+	text, node := rightText(n), n.Right
+	if leftWritten {
+		text, node = n.Left.(*ast.StringNode).Value, n.Left
+	}
+	if word, sure := meantWord(text, misfit.Hint.Near, known.Enum); word != "" {
+		issue.Hint = diag.Meant(word)
+		start, end := c.x.span(node)
+		issue.mend(sure, Change{start + 1, end - 1, word})
+	}
+	c.report(issue)
+}
+
+func rightText(n *ast.BinaryNode) string {
+	if text, ok := n.Right.(*ast.StringNode); ok {
+		return text.Value
+	}
+	return ""
 }
 
 // canEqual reports whether values of two types can be equal at all.
@@ -282,6 +303,13 @@ func (c *checker) arithmetic(n *ast.BinaryNode, left, right *schema.Type) *schem
 	switch {
 	case n.Operator == "+" && (left.Kind == schema.String || right.Kind == schema.String):
 		issue.Hint = diag.Say("string(x) makes text of a value")
+		other, t := n.Right, right
+		if right.Kind == schema.String {
+			other, t = n.Left, left
+		}
+		if t.Kind == schema.Int || t.Kind == schema.Number || t.Kind == schema.Bool {
+			issue.mend(true, c.wrap(other, "string(", ")")...)
+		}
 	case n.Operator == "+" && left.Kind == schema.List && right.Kind == schema.List:
 		issue.Hint = diag.Say("concat(a, b) joins lists")
 	case left.Kind == schema.Time && isNumber(right):

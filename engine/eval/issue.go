@@ -14,7 +14,9 @@ type Issue struct {
 	Code       string
 	Message    string
 	Hint       diag.Hint
-	Warning    bool // it may go well: the strict check makes an error of it
+	Warning    bool     // it may go well: the strict check makes an error of it
+	Changes    []Change // of the source, that put it right; nil = none is known
+	Sure       bool     // the changes are what was meant
 }
 
 // Error returns the message and the hint on one line.

@@ -3,6 +3,7 @@ package eval
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -17,6 +18,24 @@ import (
 // Parse reads an expression within the limits of the language and refuses what
 // is not part of it. On issues the expression is nil.
 func Parse(source string) (*Expression, []Issue) {
+	x, issues := ParseAround(source)
+	if len(issues) > 0 {
+		return nil, issues
+	}
+	return x, nil
+}
+
+// ParseAround is Parse for those who check on: where all that is wrong are functions
+// that the language has not, the expression is there too.
+func ParseAround(source string) (*Expression, []Issue) {
+	x, issues := parse(source)
+	if slices.ContainsFunc(issues, func(i Issue) bool { return i.Code != CodeFunction }) {
+		return nil, issues
+	}
+	return x, issues
+}
+
+func parse(source string) (*Expression, []Issue) {
 	if len(source) > maxSource {
 		return nil, []Issue{*issuef(0, len(source), CodeTooLarge,
 			"the expression has %d bytes, at most %d are allowed", len(source), maxSource).
@@ -39,10 +58,7 @@ func Parse(source string) (*Expression, []Issue) {
 	x.root = root
 	w := allowed{x: x}
 	w.walk(root)
-	if len(w.issues) > 0 {
-		return nil, w.issues
-	}
-	return x, nil
+	return x, w.issues
 }
 
 // parseTree runs expr's parser. It must not panic on any text; should it, that
