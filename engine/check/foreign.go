@@ -46,6 +46,9 @@ func (c *checker) noteForeign(t *text) {
 			if from > 0 && source[from-1] == '$' || t.within(from) {
 				continue // one of ours, or literally `${{`
 			}
+			if source[from] == '$' && to < len(source) && source[to] == '}' {
+				to++ // `${ x }}`: the first brace is forgotten
+			}
 			name, rest := source[at[4]:at[5]], source[at[6]:at[7]]
 			if at[3] > at[2] { // .Inputs.who
 				name = strings.ToLower(name)
@@ -58,6 +61,40 @@ func (c *checker) noteForeign(t *text) {
 			})
 		}
 	}
+	c.noteVariables(t)
+}
+
+var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$(inputs|steps)((?:\.[A-Za-z_]\w*)+)`) })
+
+// noteVariables finds `$inputs.name` and `$steps.id.outputs…`, as shells write variables,
+// of inputs and steps that there are.
+func (c *checker) noteVariables(t *text) {
+	source := t.node.Text
+	for _, at := range variable().FindAllStringSubmatchIndex(source, -1) {
+		from, to := at[0], at[1]
+		if from > 0 && source[from-1] == '$' || t.within(from) {
+			continue
+		}
+		if name := source[at[2]:at[3]] + source[at[4]:at[5]]; c.isThere(name) {
+			c.foreign = append(c.foreign, foreign{node: t.node, from: from, to: to, written: source[from:to], meant: "${{ " + name + " }}"})
+		}
+	}
+}
+
+// isThere reports whether a path begins with an input or a step of the workflow.
+func (c *checker) isThere(path string) bool {
+	parts := strings.SplitN(path, ".", 3)
+	if len(parts) < 2 {
+		return false
+	}
+	if parts[0] == stepsRoot {
+		return c.byID[parts[1]] != nil
+	}
+	if c.inputs == nil {
+		return false
+	}
+	_, ok := c.inputs.Field(parts[1])
+	return parts[0] == inputsKey && ok
 }
 
 // startsMember reports whether what follows a name reads a part of it, or goes
@@ -73,7 +110,7 @@ func (t *text) mayBeForeign() bool {
 	source := t.node.Text
 	for i := range source {
 		rest := source[i:]
-		begins := strings.HasPrefix(rest, "{{") || strings.HasPrefix(rest, "$(") || strings.HasPrefix(rest, "${") && !strings.HasPrefix(rest, "${{")
+		begins := strings.HasPrefix(rest, "$inputs.") || strings.HasPrefix(rest, "$steps.") || strings.HasPrefix(rest, "{{") || strings.HasPrefix(rest, "$(") || strings.HasPrefix(rest, "${") && !strings.HasPrefix(rest, "${{")
 		if begins && (i == 0 || source[i-1] != '$') && !t.within(i) {
 			return true
 		}
@@ -93,14 +130,30 @@ func (c *checker) reportForeign() {
 	for _, f := range c.foreign {
 		if refused := c.refused(f); refused != nil {
 			refused.Hint = diag.Say("expressions are written `" + f.meant + "`")
+			refused.Mend = mendOf(c.surely(f), f.node.Change(spec.Change{Start: f.from, End: f.to, Text: f.meant}))
 			continue
 		}
 		problem := c.problems.Warnf(f.node.Span(f.from, f.to), CodeForeign, "`%s` is text; expressions are `${{ }}`", f.written)
 		if _, issues := eval.Parse(strings.TrimSuffix(strings.TrimPrefix(f.meant, "${{"), "}}")); len(issues) == 0 {
 			problem.Hint = diag.Say("write `" + f.meant + "`; ")
+			problem.Mend = mendOf(c.surely(f), f.node.Change(spec.Change{Start: f.from, End: f.to, Text: f.meant}))
 		}
 		problem.Hint = diag.Say(problem.Hint.Text + "if the text is meant, `${{ '" + f.written + "' }}` says so")
 	}
+}
+
+// surely reports whether a text in the signs of another product is an expression: what it
+// reads is there.
+func (c *checker) surely(f foreign) bool {
+	inside := strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(f.meant, "${{"), "}}"))
+	x, issues := eval.Parse(inside)
+	if len(issues) > 0 {
+		return false
+	}
+	reads := x.Reads()
+	return len(reads) > 0 && !slices.ContainsFunc(reads, func(r eval.Read) bool {
+		return r.Path[0] != "run" && !c.isThere(strings.Join(r.Path, "."))
+	})
 }
 
 // refused is an error about the scalar that holds f, or about that part of it.

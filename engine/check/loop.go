@@ -194,7 +194,7 @@ func (c *checker) collect(s *step, loop *plan.Loop) *schema.Type {
 		v := valuer{c: c, scope: c.loopNames(s, c.scope(s, true, true))}
 		out := c.collected(&v, node)
 		loop.Collect, elem = &out.plan, out.typ
-	} else if s.src.Written("collect") {
+	} else if s.src.Written("collect") || s.src.Written("uses") {
 		elem = schema.Of(schema.Any)
 	}
 	text := schema.Of(schema.String)

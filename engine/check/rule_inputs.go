@@ -137,13 +137,21 @@ func (r *inputReader) schema(node *spec.Node, what string) (json.RawMessage, boo
 		problem := r.problem(node.Pos, "the schema of %s must be a map, not a %s", what, node.Kind)
 		if node.Kind == spec.Scalar && slices.Contains(r.c.key(schemaMap, "type").Values, node.Text) {
 			problem.Hint = diag.Say("write {type: " + node.Text + "}")
+		} else if node.Kind == spec.Sequence {
+			problem.Hint = diag.Say("one of some texts is `{type: string, enum: [a, b]}`, a list `{type: array}`")
+		} else {
+			problem.Hint = diag.Say("write {type: string, default: …}")
 		}
 		return anything, true
 	}
 	before, words := len(r.c.problems), r.c.tree.Language.Map(schemaMap)
 	var out object
+	meant := "" // by a word for a type that is another product's
 	for _, pair := range node.Pairs {
 		key := words.Key(pair.Key.Text)
+		if pair.Key.Text == optionsKey && isChoice(node) {
+			continue
+		}
 		if key == nil {
 			problem := r.problem(pair.Key.Pos, "the key `%s` is not known in a schema", pair.Key.Text)
 			problem.Hint = diag.MeantOr(pair.Key.Text, words.KeyNames(""), "its keys are ")
@@ -160,6 +168,12 @@ func (r *inputReader) schema(node *spec.Node, what string) (json.RawMessage, boo
 			out = append(out, blobWords()...)
 			continue
 		}
+		if key.Name == "type" {
+			if meant = r.typeWord(pair.Value); meant != "" {
+				out = append(out, member{"type", jsonText(meant)})
+				continue
+			}
+		}
 		if text := r.word(key, pair.Value, what); text != nil {
 			out = append(out, member{pair.Key.Text, text})
 		}
@@ -167,6 +181,9 @@ func (r *inputReader) schema(node *spec.Node, what string) (json.RawMessage, boo
 	_, hasDefault := node.Pair("default")
 	if len(r.c.problems) > before {
 		r.bad = true
+		if t, err := schema.FromJSON(out.encode()); err == nil && meant != "" {
+			r.typed(node, t)
+		}
 		return anything, hasDefault
 	}
 	if r.kindWords(node) {
@@ -242,7 +259,8 @@ func (r *inputReader) inner(node *spec.Node, what string) json.RawMessage {
 
 func (r *inputReader) required(key *spec.Key, node *spec.Node) json.RawMessage {
 	if node.Kind != spec.Sequence {
-		r.problem(node.Pos, "`required` must be a list of names, not a %s", node.Kind)
+		r.problem(node.Pos, "`required` must be a list of names, not a %s", node.Kind).Hint =
+			diag.Say("leave it out: what has no `default` is required; where null may stand too, write `nullable: true`")
 		return nil
 	}
 	names := []string{}
