@@ -27,6 +27,9 @@ const (
 	CodeForeign     = "FR2023"
 	CodeDestination = "FR2024"
 	CodeLongReading = "FR2025"
+	CodeUnusedInput = "FR2026"
+	CodeUnusedState = "FR2027"
+	CodeConstantIf  = "FR2028"
 
 	CodeStateName    = "FR2040"
 	CodeSetState     = "FR2041"

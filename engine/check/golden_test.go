@@ -60,6 +60,9 @@ func TestRule7EveryCodeHasAGolden(t *testing.T) {
 		if page.Code == eval.CodeAny {
 			problems = strictly(text)
 		}
+		if advised(page.Code) {
+			problems = append(problems, adviceFor(text)...)
+		}
 		if len(problems) != 1 || problems[0].Code != page.Code {
 			t.Errorf("%s: %.300v", page.Code, problems)
 			continue

@@ -90,11 +90,17 @@ func TestRule7EveryCodeHasAPage(t *testing.T) {
 			if code == eval.CodeAny {
 				problems = strictly(page.Wrong)
 			}
+			if advised(code) {
+				problems = append(problems, adviceFor(page.Wrong)...)
+			}
 			if len(problems) != 1 || problems[0].Code != code {
 				t.Errorf("wrong example: %v", problems)
 			}
 			if _, problems = checkText(docCatalog(page.Right), "x.yaml", example(page.Right)); len(problems) > 0 {
 				t.Errorf("right example: %v", problems)
+			}
+			if advice := adviceFor(page.Right); advised(code) && len(advice) > 0 {
+				t.Errorf("right example: %v", advice)
 			}
 			if code == eval.CodeAny && len(strictly(page.Right)) > 0 {
 				t.Errorf("right example: %v", strictly(page.Right))
@@ -106,6 +112,16 @@ func TestRule7EveryCodeHasAPage(t *testing.T) {
 // needsProject reports a code whose example needs other files: those are run from
 // outside, in cmd/flowrun.
 func needsProject(code string) bool { return code >= "FR4020" }
+
+// advised reports a code that Advise tells, not Check.
+func advised(code string) bool {
+	return slices.Contains([]string{CodeUnusedInput, CodeUnusedState, CodeConstantIf}, code)
+}
+
+func adviceFor(text string) diag.List {
+	tree, _ := spec.Parse("w.yaml", []byte(example(text)))
+	return Advise(tree)
+}
 
 func strictly(text string) diag.List {
 	tree, problems := spec.Parse("x.yaml", []byte(example(text)))

@@ -55,3 +55,7 @@ func (r *inputReader) typeWord(node *spec.Node) string {
 	}
 	return meant
 }
+
+// TypeMeant is the type that a word of other products and languages means, "" where it is
+// none.
+func TypeMeant(word string) string { return typeWords()[word] }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -114,4 +115,43 @@ func offsetIn(source []byte, lines []int, line, column int) (int, bool) {
 		at += size
 	}
 	return at, true
+}
+
+// Fix is a mend that was made: the problem's place, as the file was at that moment, and
+// the edits.
+type Fix struct {
+	Pos
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Edits   []Edit `json:"edits"`
+}
+
+// FixOf is what was made of a problem with a mend.
+func FixOf(p Problem) Fix {
+	return Fix{Pos: p.Pos, Code: p.Code, Message: p.Message, Edits: p.Mend.Edits}
+}
+
+// String says it on one line: the place, the code, and what stands there now.
+func (f Fix) String() string {
+	first := f.Edits[0]
+	text := fmt.Sprintf("%s: %s: %s → %s", f.Pos, f.Code, quotedPart(first.Old), quotedPart(first.New))
+	if more := len(f.Edits) - 1; more > 0 {
+		text += ", and " + Count(more, "place") + " more"
+	}
+	return text
+}
+
+// quotedPart shows the text of an edit, cut after its first line.
+func quotedPart(text string) string {
+	trimmed := strings.TrimSpace(text)
+	line, _, more := strings.Cut(trimmed, "\n")
+	switch {
+	case trimmed == "" && text == "":
+		return "nothing"
+	case trimmed == "":
+		return "indentation"
+	case more:
+		line += " …"
+	}
+	return "`" + line + "`"
 }

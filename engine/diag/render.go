@@ -212,17 +212,18 @@ func unsafe(r rune) bool {
 
 // report is the JSON form of `validate -o json`.
 type report struct {
-	Problems List `json:"problems"`
-	Files    int  `json:"files"`
+	Problems List  `json:"problems"`
+	Files    int   `json:"files"`
+	Fixed    []Fix `json:"fixed,omitempty"`
 }
 
 // WriteJSON writes `{"problems":[...],"files":N}` and a line break; files is
-// the number of files that were read.
-func WriteJSON(w io.Writer, problems List, files int) error {
+// the number of files that were read. What was fixed stands behind it, where something was.
+func WriteJSON(w io.Writer, problems List, files int, fixed ...Fix) error {
 	if problems == nil {
 		problems = List{}
 	}
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(report{Problems: problems, Files: files})
+	return encoder.Encode(report{Problems: problems, Files: files, Fixed: fixed})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/check"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/mend"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 )
@@ -99,19 +100,39 @@ func (p *Workspace) CheckText(ctx context.Context, name string, src []byte) (*pl
 	return p.checkAt(ctx, location{shown: name, subflows: map[string]subflow{}, files: map[string]bool{}}, src)
 }
 
+// Advise tells what is probably not meant in the text of a workflow without errors:
+// warnings that only who asks for them gets (check.Advise).
+func (p *Workspace) Advise(file string, src []byte) diag.List {
+	tree, problems := p.parse(file, src)
+	if problems.HasErrors() {
+		return nil
+	}
+	return check.Advise(tree)
+}
+
+// Fix makes the certain mends of a workflow's file (ADR 89).
+func (p *Workspace) Fix(ctx context.Context, file string, src []byte) mend.Fixed {
+	return mend.Fix(src, func(text []byte) diag.List {
+		_, problems := p.Check(ctx, file, text)
+		return problems
+	})
+}
+
 // checkAt checks the workflow at a place.
 func (p *Workspace) checkAt(ctx context.Context, at location, src []byte) (*plan.Workflow, diag.List) {
 	tree, problems := p.ahead.parse(at.shown, src, p.parse)
 	if tree == nil {
-		return nil, problems
+		return nil, mend.Of(src, nil, problems, nil)
 	}
 	p.demandUsed(tree)
-	workflow, more := check.Check(ctx, tree, &catalog{project: p, location: at})
+	known := &catalog{project: p, location: at}
+	workflow, more := check.Check(ctx, tree, known)
 	problems = p.withTold(append(problems, more...), tree)
 	if workflow != nil {
 		problems = append(problems, p.checkSettings(workflow)...)
 	}
 	problems.Sort()
+	problems = mend.Of(src, tree, problems, known)
 	if problems.HasErrors() {
 		return nil, problems
 	}

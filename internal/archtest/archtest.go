@@ -108,6 +108,7 @@ func ProductRules() Rules { //nolint:funlen // a table
 
 			"engine":               parts(),
 			"engine/check":         {"engine/content", "engine/duration", "engine/spec", "engine/eval", "engine/schema", "engine/schedule/cron", "engine/plan", "engine/quota", "engine/runs", "engine/diag"},
+			"engine/mend":          {"engine/check", "engine/diag", "engine/duration", "engine/eval", "engine/plan", "engine/schema", "engine/spec"},
 			"engine/spec":          {"engine/diag", "engine/plan", "engine/quota", "engine/runs"},
 			"engine/eval":          {"engine/duration", "engine/schema", "engine/quota", "engine/diag"},
 			"engine/format":        {"engine/spec", "engine/eval", "engine/diag"},
@@ -177,7 +178,7 @@ const sorting = "engine/order"
 func roomRules() map[string][]string {
 	return map[string][]string{
 		"engine/workspace": {
-			"engine/check", "engine/content", "engine/diag", "engine/editor", "engine/eval", "engine/fault", "engine/format", "engine/interp", "engine/journal", "engine/notify",
+			"engine/check", "engine/content", "engine/diag", "engine/editor", "engine/eval", "engine/fault", "engine/format", "engine/interp", "engine/journal", "engine/mend", "engine/notify",
 			"engine/plan", "engine/runs", "engine/pluginhost", "engine/project", "engine/ratelimit", "engine/schema", "engine/secret", "engine/services", "engine/spec",
 			"engine/store", "engine/strictmode", "engine/testrun", "engine/install", "engine/lockfile", "engine/plugintree", "engine/quota",
 		},

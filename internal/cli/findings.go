@@ -57,6 +57,9 @@ func sarif(problems diag.List, version string) any {
 		if related != nil {
 			result["relatedLocations"] = related
 		}
+		if p.Mend != nil {
+			result["fixes"] = []object{sarifFix(p)}
+		}
 		results = append(results, result)
 	}
 	driver := object{"name": "flowrun", "rules": rules}
@@ -66,6 +69,25 @@ func sarif(problems diag.List, version string) any {
 	return object{
 		"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
 		"runs": []object{{"tool": object{"driver": driver}, "results": results, "columnKind": "unicodeCodePoints"}},
+	}
+}
+
+// sarifFix is a problem's mend.
+func sarifFix(p diag.Problem) object {
+	replacements := []object{}
+	for _, e := range p.Mend.Edits {
+		replacements = append(replacements, object{
+			"deletedRegion":   object{"startLine": e.Line, "startColumn": e.Column, "endLine": e.EndLine, "endColumn": e.EndColumn},
+			"insertedContent": object{"text": e.New},
+		})
+	}
+	text := p.Hint.Text
+	if text == "" {
+		text = "mend: " + p.Message
+	}
+	return object{
+		"description":     object{"text": text},
+		"artifactChanges": []object{{"artifactLocation": sarifPlace(diag.Pos{File: p.File})["artifactLocation"], "replacements": replacements}},
 	}
 }
 

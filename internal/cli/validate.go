@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,21 +19,23 @@ import (
 )
 
 func (a *app) validateCommand() *cobra.Command {
-	var strict bool
+	var strict, fix bool
 	c := &cobra.Command{
 		Use:   "validate [PATH...]",
 		Short: "Check workflows and tell all problems at once",
 		Long: "Validate checks workflow files and the *.test.yaml beside them, and all of both in folders; without a path\n" +
 			"the project's own, with its connections. It exits with 3 when a workflow can't run; what only this machine lacks,\n" +
-			"such as a secret that is not set here, is a warning.",
-		Example: "  flowrun validate\n  flowrun validate workflows/report.yaml --strict -o json",
-		RunE:    func(c *cobra.Command, args []string) error { return a.validate(c.Context(), args, strict) },
+			"such as a secret that is not set here, is a warning. With --fix it writes the mends that are certain into the files,\n" +
+			"says which, and tells what is left: quotes, ids, near names, forgotten signs, layouts. All else of a file stays.",
+		Example: "  flowrun validate\n  flowrun validate workflows/report.yaml --strict -o json\n  flowrun validate --fix workflows",
+		RunE:    func(c *cobra.Command, args []string) error { return a.validate(c.Context(), args, strict, fix) },
 	}
 	c.Flags().BoolVar(&strict, "strict", false, "warnings fail too, and values of unknown type are refused")
+	c.Flags().BoolVar(&fix, "fix", false, "write the mends that are certain into the files")
 	return withOutput(c, "text", "json", "sarif", "github")
 }
 
-func (a *app) validate(ctx context.Context, paths []string, strict bool) error {
+func (a *app) validate(ctx context.Context, paths []string, strict, fix bool) error {
 	project, err := a.loadProject(ctx)
 	if wrong, ok := errors.AsType[diag.List](err); ok && a.output != "text" {
 		return errors.Join(a.printFindings(wrong, validated{}), exitWith(exitInvalid))
@@ -61,11 +64,18 @@ func (a *app) validate(ctx context.Context, paths []string, strict bool) error {
 			continue
 		}
 		read.workflows++
+		if fix {
+			if source, err = a.fix(ctx, project, file, source, &read); err != nil {
+				return err
+			}
+			read.sources[name] = source
+		}
 		workflows[name] = source
 		workflow, list := project.Check(ctx, name, source)
 		if strict {
 			list = project.CheckStrict(ctx, name, source)
 		}
+		list = append(list, project.Advise(name, source)...)
 		if workflow != nil && project.File() != "" { // a file that stands alone may be meant for any project
 			list = append(list, asWarnings(ready.lacking(ctx, workflow), workflow)...)
 		}
@@ -89,6 +99,7 @@ func (a *app) validate(ctx context.Context, paths []string, strict bool) error {
 type validated struct {
 	sources          map[string][]byte
 	workflows, tests int
+	fixed            []diag.Fix
 }
 
 // summary says what was found to be valid.
@@ -124,6 +135,28 @@ func (a *app) checkTest(ctx context.Context, project *workspace.Workspace, name 
 		Case: func(string) bool { return false },
 	}
 	return project.Test(ctx, []workspace.TestFile{{Name: name, Source: source}}, options)[0].Problems
+}
+
+// fix writes the certain mends of a workflow into its file and says which.
+func (a *app) fix(ctx context.Context, project *workspace.Workspace, file string, source []byte, read *validated) ([]byte, error) {
+	fixed := project.Fix(ctx, slashed(file), source)
+	if bytes.Equal(fixed.Source, source) {
+		return source, nil
+	}
+	if now, err := a.readWorkflow(file); err != nil || !bytes.Equal(now, source) {
+		return nil, errors.Join(fmt.Errorf("fix %s: the file was changed meanwhile", safePath(file)), err)
+	}
+	if err := writeFile(realPath(a.abs(file)), fixed.Source); err != nil {
+		return nil, fmt.Errorf("write %s: %w", safePath(file), err)
+	}
+	for _, p := range fixed.Made {
+		made := diag.FixOf(p)
+		read.fixed = append(read.fixed, made)
+		if a.output == "text" {
+			a.say("fixed %s", safePath(made.String()))
+		}
+	}
+	return fixed.Source, nil
 }
 
 // once leaves out what was told before: a test tells the problems of its
@@ -186,7 +219,7 @@ func (a *app) shownPath(path string) string {
 func (a *app) printFindings(problems diag.List, read validated) error {
 	switch a.output {
 	case "json":
-		return diag.WriteJSON(a.sys.Stdout, problems, len(read.sources))
+		return diag.WriteJSON(a.sys.Stdout, problems, len(read.sources), read.fixed...)
 	case "sarif":
 		return view.JSON(a.sys.Stdout, sarif(problems, a.sys.Version))
 	case "github":
