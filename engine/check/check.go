@@ -44,14 +44,15 @@ func Strict(ctx context.Context, tree *spec.Workflow, catalog Catalog) diag.List
 
 func newChecker(ctx context.Context, tree *spec.Workflow, catalog Catalog) *checker {
 	c := &checker{
-		ctx:     ctx,
-		tree:    tree,
-		catalog: catalog,
-		texts:   map[*spec.Node]*text{},
-		actions: map[string]*action{},
-		byID:    map[string]*step{},
-		chosen:  map[string]chosen{},
-		plan:    &plan.Workflow{Format: plan.FormatVersion, File: tree.File, Source: string(tree.Source)},
+		ctx:        ctx,
+		tree:       tree,
+		catalog:    catalog,
+		texts:      map[*spec.Node]*text{},
+		actions:    map[string]*action{},
+		byID:       map[string]*step{},
+		chosen:     map[string]chosen{},
+		undeclared: map[string]bool{},
+		plan:       &plan.Workflow{Format: plan.FormatVersion, File: tree.File, Source: string(tree.Source)},
 	}
 	if project, ok := catalog.(LimitCatalog); ok {
 		c.plan.Limits = project.Limits()
@@ -71,18 +72,19 @@ type checker struct {
 	round    int  // counts walks over edges
 	walked   int  // counts edges that were looked at
 
-	texts   map[*spec.Node]*text
-	actions map[string]*action
-	byID    map[string]*step
-	chosen  map[string]chosen // the connection of a plugin where a step names none, by plugin
-	main    *list
-	inputs  *schema.Type
-	memory  memory      // what the workflow keeps between runs
-	brought brought     // by its triggers
-	roots   *eval.Scope // names that every step sees
-	retry   plan.Retry  // of `defaults`
-	timeout time.Duration
-	plan    *plan.Workflow
+	texts      map[*spec.Node]*text
+	actions    map[string]*action
+	byID       map[string]*step
+	chosen     map[string]chosen // the connection of a plugin where a step names none, by plugin
+	undeclared map[string]bool   // inputs that were told
+	main       *list
+	inputs     *schema.Type
+	memory     memory      // what the workflow keeps between runs
+	brought    brought     // by its triggers
+	roots      *eval.Scope // names that every step sees
+	retry      plan.Retry  // of `defaults`
+	timeout    time.Duration
+	plan       *plan.Workflow
 }
 
 // run applies the rules. What a later rule builds on comes first: names before

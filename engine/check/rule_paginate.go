@@ -17,7 +17,7 @@ const (
 func (c *checker) paginate(s *step, output *schema.Type) *schema.Type {
 	node := s.src.Paginate
 	if node == nil {
-		return output
+		return c.pagesAnyway(s, output)
 	}
 	p := &plan.Paginate{MaxPages: defaultMaxPages, MaxItems: defaultMaxItems}
 	c.fields(node, "paginate", map[string]reader{"max_pages": into(&p.MaxPages, c.integer), "max_items": into(&p.MaxItems, c.integer)})
@@ -45,6 +45,24 @@ func (c *checker) paginate(s *step, output *schema.Type) *schema.Type {
 	c.literalCursor(s, paging.CursorField)
 	s.plan.Paginate = p
 	c.longReading(s, item, p.MaxItems)
+	return allPages(s, item)
+}
+
+// pagesAnyway is the type where `paginate` is written in a shape that was reported: what
+// reads the pages is not wrong too.
+func (c *checker) pagesAnyway(s *step, output *schema.Type) *schema.Type {
+	if !s.src.Written("paginate") || s.action == nil || s.action.plan.Paging == nil {
+		return output
+	}
+	item, ok := itemType(output, s.action.plan.Paging.ItemsField)
+	if !ok {
+		return output
+	}
+	return allPages(s, item)
+}
+
+// allPages is the type of what all pages give.
+func allPages(s *step, item *schema.Type) *schema.Type {
 	fields := []schema.Field{
 		schema.Required("items", schema.ListOf(item)),
 		schema.Required("next_cursor", schema.Nullable(schema.Of(schema.String))),

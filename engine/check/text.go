@@ -145,6 +145,12 @@ func (c *checker) parse(t *text, source string, offset int) part {
 // issue reports what the expression reader found; base is the offset of the
 // expression in the node's text.
 func (c *checker) issue(node *spec.Node, base int, issue eval.Issue) {
+	if issue.Code == eval.CodeField && issue.Hint.Near == "" && strings.HasSuffix(issue.Message, " in `inputs`") {
+		if c.undeclared[issue.Message] {
+			return // one input that is not declared, read in many places
+		}
+		c.undeclared[issue.Message] = true
+	}
 	pos := node.Span(base+issue.Start, base+issue.End)
 	problem := c.errorAt(pos, issue.Code, "%s", issue.Message)
 	problem.Hint = issue.Hint

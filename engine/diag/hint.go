@@ -15,6 +15,7 @@ type Hint struct {
 	Flag     string    `json:"hint_flag,omitempty" doc:"The flag of the command line that the hint asks for."`
 	Near     string    `json:"hint_near,omitempty" doc:"The word that was probably meant."`
 	Takes    string    `json:"hint_takes,omitempty" doc:"What is taken there."`
+	Unsure   bool      `json:"-"` // another word is near too, or only a digit differs
 }
 
 // Command is a command of flowrun in a hint: the words behind the program's name,

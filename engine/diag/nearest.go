@@ -2,6 +2,7 @@ package diag
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/flowrun/flowrun/sdk/near"
@@ -12,10 +13,25 @@ func Nearest(word string, candidates []string) string { return near.Match(word, 
 
 // DidYouMean is the hint "did you mean `x`?" for the nearest candidate, else none.
 func DidYouMean(word string, candidates []string) Hint {
-	if near := Nearest(word, candidates); near != "" {
-		return Meant(near)
+	near := Nearest(word, candidates)
+	if near == "" {
+		return Hint{}
 	}
-	return Hint{}
+	hint := Meant(near)
+	others := slices.DeleteFunc(slices.Clone(candidates), func(c string) bool { return c == near })
+	hint.Unsure = Nearest(word, others) != "" || lettersOf(word) == lettersOf(near)
+	return hint
+}
+
+// lettersOf is a word without its digits: of `step1` and `step2` neither is the other,
+// misspelt.
+func lettersOf(word string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}, word)
 }
 
 // Meant is the hint that a word was probably meant.

@@ -92,6 +92,9 @@ func (c *checker) readable(n *ast.MemberNode, base *schema.Type, short *bool) (*
 		return schema.NonNull(base), true
 	}
 	issue := c.issueAt(n.Property, CodeNull, "%s may be absent here", c.text(n.Node))
+	if c.countedOrNone(n, base, issue) {
+		return nil, false
+	}
 	if name, ok := n.Property.(*ast.StringNode); ok {
 		start, end := c.x.span(n.Node)
 		issue.Hint = diag.Say("read it with `" + c.x.source[start:end] + "?." + name.Value + "`, and give a value for that case with `??`")

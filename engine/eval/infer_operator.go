@@ -52,7 +52,11 @@ func (c *checker) binary(n *ast.BinaryNode, scope *Scope) *schema.Type {
 	if c.twoDots(n, scope) {
 		return Faulty
 	}
-	left, right := c.present(n.Left, scope), c.present(n.Right, scope)
+	left, right := c.value(n.Left, scope), c.value(n.Right, scope)
+	if c.textForTime(n, left, right) {
+		return Faulty
+	}
+	left, right = c.nonNull(n.Left, left), c.nonNull(n.Right, right)
 	if left == Faulty || right == Faulty {
 		return Faulty
 	}

@@ -213,3 +213,43 @@ func (c *checker) outcome(n *ast.MemberNode, issue *Issue) *Issue {
 }
 
 var comparedText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*[!=]=\s*['"](\w+)['"]`) })
+
+// textForTime reports a text that may be null beside a time: both are mended at once.
+func (c *checker) textForTime(n *ast.BinaryNode, left, right *schema.Type) bool {
+	switch n.Operator {
+	case "-", "<", ">", "<=", ">=":
+	default:
+		return false
+	}
+	node, t, other := n.Left, left, right
+	if left.Kind == schema.Time {
+		node, t, other = n.Right, right, left
+	}
+	if other.Kind != schema.Time || other.MayBeNull() || t.Kind != schema.String || !t.MayBeNull() {
+		return false
+	}
+	c.report(c.issueOver(node, CodeNull, "%s may be null", c.text(node)).
+		hint("give a value for that case with `??`, or test it with `!= nil` first; date(x) makes a time of the text").
+		mend(false, c.wrap(node, "date(", " ?? '1970-01-01')")...))
+	return true
+}
+
+// countedOrNone is counted for what may be null.
+func (c *checker) countedOrNone(n *ast.MemberNode, base *schema.Type, issue *Issue) bool {
+	name, ok := n.Property.(*ast.StringNode)
+	if !ok || base.Kind == schema.Null {
+		return false
+	}
+	counted := c.counted(n, name.Value, schema.NonNull(base))
+	if counted == nil {
+		return false
+	}
+	none := insteadOfNull(base)
+	issue.hint("len(x) counts: write `len(%s ?? %s)`", short(c.source(n.Node)), none)
+	if len(counted.Changes) == 2 {
+		counted.Changes[1].Text = " ?? " + none + ")"
+		issue.mend(false, counted.Changes...)
+	}
+	c.report(issue)
+	return true
+}

@@ -103,6 +103,16 @@ func byCode(code string) []rule {
 		return []rule{insideLoop}
 	case check.CodeUnknownAction, check.CodeUnknownPlugin:
 		return []rule{nearWord, otherAction}
+	case check.CodeWorkflowFile:
+		return []rule{otherFile}
+	case check.CodeUnknownTarget:
+		return []rule{onlyTarget}
+	case check.CodeConstantIf:
+		return []rule{constantIf}
+	case check.CodeUnusedInput, check.CodeUnusedState:
+		return []rule{unread}
+	case check.CodeTooLong:
+		return []rule{longerRun}
 	case check.CodeLiteral:
 		return literalRules()
 	case check.CodeMissingField:
@@ -147,7 +157,47 @@ func nearWord(f *file, p *diag.Problem) *mend {
 	if strings.ContainsAny(p.Hint.Near, " \t:#{}[],\"'\\") {
 		return nil
 	}
-	return &mend{edits: []diag.Edit{f.edit(from, to, p.Hint.Near)}, certain: true}
+	certain := !p.Hint.Unsure && surelyMeant(f.src[from:to], p.Hint.Near)
+	return &mend{edits: []diag.Edit{f.edit(from, to, p.Hint.Near)}, certain: certain}
+}
+
+// surelyMeant reports whether a near word is more than a guess: the same letters in
+// another form, such as `maxParallel`, or one slip of the hand in a word of some length.
+func surelyMeant(word, meant string) bool {
+	if plainLetters(word) == plainLetters(meant) {
+		return true
+	}
+	own, ownRest, _ := strings.Cut(word, ".")
+	other, otherRest, _ := strings.Cut(meant, ".")
+	if own == other && ownRest != "" && otherRest != "" {
+		word, meant = ownRest, otherRest
+	}
+	return len(word) >= 3 && oneSlip(word, meant)
+}
+
+func plainLetters(word string) string {
+	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(word))
+}
+
+// oneSlip reports whether a letter was left out, put in, taken for another or changed
+// with its neighbour.
+func oneSlip(word, meant string) bool {
+	n := 0
+	for n < len(word) && n < len(meant) && word[n] == meant[n] {
+		n++
+	}
+	a, b := word[n:], meant[n:]
+	switch {
+	case len(a) == len(b)+1:
+		return a[1:] == b
+	case len(b) == len(a)+1:
+		return b[1:] == a
+	case len(a) != len(b) || len(a) == 0:
+		return false
+	case len(a) > 1 && a[0] == b[1] && a[1] == b[0] && a[2:] == b[2:]:
+		return true
+	}
+	return a[1:] == b[1:]
 }
 
 // spot is where a problem stands in the tree: the node, the pair that it is the key or

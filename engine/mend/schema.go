@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/flowrun/flowrun/engine/check"
 	"github.com/flowrun/flowrun/engine/diag"
@@ -216,6 +217,9 @@ func durationText(f *file, p *diag.Problem) *mend {
 	}
 	written := strings.ToLower(strings.TrimSpace(s.node.Text))
 	if isInteger(written) && !strings.HasPrefix(written, "-") {
+		if s.top() {
+			return &mend{edits: s.node.Rewrite(written + "m"), hint: "a bare number has no unit: write `" + written + "m` for minutes, `" + written + "s` for seconds"}
+		}
 		return &mend{edits: s.node.Rewrite(written + "s")}
 	}
 	found := amountOf().FindStringSubmatch(written)
@@ -230,14 +234,44 @@ func durationText(f *file, p *diag.Problem) *mend {
 		}
 		with = strconv.Itoa(n*7) + "d"
 	}
-	if _, err := duration.Parse(with); err != nil {
+	long, err := duration.Parse(with)
+	if err != nil {
 		return nil
 	}
-	return &mend{edits: s.node.Rewrite(with), certain: true, hint: "write `" + with + "`"}
+	edits := s.node.Rewrite(with)
+	if pair, ok := s.own(); ok && long > 24*time.Hour && s.step() == s.parent() && (pair.Key.Text == "timeout" || pair.Key.Text == "within") && f.root.Get("timeout") == nil {
+		more := f.atTop("timeout: " + with)
+		return &mend{edits: append(edits, more...), certain: more != nil, hint: "write `" + with + "`; a run takes 24h at most, unless `timeout` at the top says more"}
+	}
+	return &mend{edits: edits, certain: true, hint: "write `" + with + "`"}
+}
+
+// atTop puts a pair before the steps.
+func (f *file) atTop(pair string) []diag.Edit {
+	for _, one := range f.root.Pairs {
+		if one.Key.Text == "steps" && !f.root.Flow {
+			return []diag.Edit{f.insert(f.start(f.lineOf(f.keyStart(one))), pair+"\n")}
+		}
+	}
+	return nil
+}
+
+// longerRun gives the run the time that one of its steps may take.
+func longerRun(f *file, p *diag.Problem) *mend {
+	s := f.spot(p)
+	if s == nil || s.node.Kind != spec.Scalar {
+		return nil
+	}
+	if own := f.root.Get("timeout"); own != nil {
+		return &mend{edits: own.Rewrite(s.node.Text)}
+	}
+	return &mend{edits: f.atTop("timeout: " + s.node.Text)}
 }
 
 // literalRules are those for a value that does not have its type.
-func literalRules() []rule { return []rule{quotedNumber, unquotedText, dayWord, numberWord, oneItem} }
+func literalRules() []rule {
+	return []rule{quotedNumber, unquotedText, dayWord, numberWord, oneItem, likeWord}
+}
 
 // quotedNumber takes quotes off.
 func quotedNumber(f *file, p *diag.Problem) *mend {
@@ -328,6 +362,33 @@ func oneItem(f *file, p *diag.Problem) *mend {
 		return nil
 	}
 	return &mend{edits: s.node.Rewrite("[" + textIn(s.node) + "]"), hint: "a list of one is `[" + s.node.Text + "]`"}
+}
+
+var oneOfTexts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^must be one of (.*); got "`) })
+
+// likeWord is for a word that begins as one of those that are taken does, or is begun by
+// it: `warning` for `warn`.
+func likeWord(f *file, p *diag.Problem) *mend {
+	s, found := f.spot(p), oneOfTexts().FindStringSubmatch(p.Message)
+	if s == nil || s.node.Kind != spec.Scalar || found == nil || p.Hint.Near != "" {
+		return nil
+	}
+	meant := ""
+	for _, quoted := range strings.Split(found[1], ", ") {
+		word := strings.Trim(quoted, `"`)
+		low := strings.ToLower(s.node.Text)
+		if len(word) < 3 || !strings.HasPrefix(low, word) && !(len(low) >= 3 && strings.HasPrefix(word, low)) {
+			continue
+		}
+		if meant != "" {
+			return nil
+		}
+		meant = word
+	}
+	if meant == "" || !isField(meant) {
+		return nil
+	}
+	return &mend{edits: s.node.Rewrite(meant), certain: true, hint: "did you mean `" + meant + "`?"}
 }
 
 // missingField writes an input that an action needs, with something to replace.

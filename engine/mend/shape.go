@@ -515,6 +515,9 @@ func retryNumber(f *file, p *diag.Problem) *mend {
 	case "true":
 		return &mend{edits: f.remove(s.parent(), s.pair), certain: true, hint: "leave it out: calls are tried again as it is; `retry: {attempts: 4}` says how often"}
 	}
+	if uses := s.parent().Get("uses"); uses != nil && strings.HasPrefix(uses.Text, "core.") {
+		return &mend{edits: f.remove(s.parent(), s.pair), hint: "leave it out: `" + uses.Text + "` runs inside the engine, where nothing passes by waiting"}
+	}
 	if n, err := strconv.Atoi(pair.Value.Text); err == nil && n > 0 {
 		with := "{attempts: " + strconv.Itoa(n) + "}"
 		return &mend{edits: pair.Value.Rewrite(with), hint: "it is a map: `retry: " + with + "`, the first time counted"}

@@ -1,6 +1,7 @@
 package mend
 
 import (
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -260,7 +261,14 @@ func otherAction(f *file, p *diag.Problem) *mend {
 	name, step := s.node.Text, s.parent()
 	switch {
 	case strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml"):
-		return &mend{edits: s.node.Rewrite("./" + name), certain: true, hint: "a workflow as a step is named by its path: `./" + name + "`"}
+		at := "./" + name
+		base := "./" + path.Base(name)
+		for _, other := range []string{base, strings.TrimSuffix(base, path.Ext(base)) + ".yaml", strings.TrimSuffix(base, path.Ext(base)) + ".yml"} {
+			if !f.isFile(at) && f.isFile(other) {
+				at = other
+			}
+		}
+		return &mend{edits: s.node.Rewrite(at), certain: f.isFile(at), hint: "a workflow as a step is named by its path from this file: `" + at + "`"}
 	case name == "core.http":
 		verb := "get"
 		if method := step.Get("with").Get("method"); method != nil {
@@ -284,15 +292,52 @@ func otherAction(f *file, p *diag.Problem) *mend {
 			fitting = append(fitting, action)
 		}
 	}
-	if len(fitting) == 1 {
-		return &mend{edits: s.node.Rewrite(fitting[0]), hint: "`" + name + "` is a plugin; its action that takes these inputs is `" + fitting[0] + "`"}
+	if len(fitting) > 0 {
+		return &mend{edits: s.node.Rewrite(fitting[0]), hint: "`" + name + "` is a plugin; of its actions these take what stands here: " + strings.Join(fitting, ", ")}
 	}
 	for _, action := range f.known.ActionNames() {
 		if strings.HasSuffix(action, "."+name) && f.takes(action, step) {
 			return &mend{edits: s.node.Rewrite(action), hint: "did you mean `" + action + "`?"}
 		}
 	}
+	if !f.isFile("./" + name + ".yaml") {
+		return nil
+	}
 	return &mend{edits: s.node.Rewrite("./" + name + ".yaml"), hint: "an action is written `plugin.action`, a workflow of the project by its path, `./" + name + ".yaml`"}
+}
+
+// files is Known that reads files of the project, relative to the workflow.
+type files interface {
+	File(name string) ([]byte, error)
+}
+
+func (f *file) isFile(name string) bool {
+	known, ok := f.known.(files)
+	if !ok {
+		return false
+	}
+	_, err := known.File(name)
+	return err == nil
+}
+
+// otherFile is for a path that leads to no file where one other lies beside.
+func otherFile(f *file, p *diag.Problem) *mend {
+	s := f.spot(p)
+	_, names, found := strings.Cut(p.Hint.Text, "beside it there are ")
+	if s == nil || s.key() != "uses" || !found || strings.Contains(names, ", ") {
+		return nil
+	}
+	return &mend{edits: s.node.Rewrite(names)}
+}
+
+// onlyTarget is for a notify target that is not there where one is.
+func onlyTarget(f *file, p *diag.Problem) *mend {
+	s := f.spot(p)
+	names, found := strings.CutPrefix(p.Hint.Text, "the targets are ")
+	if s == nil || s.key() != "to" || !found || strings.Contains(names, ", ") {
+		return nil
+	}
+	return &mend{edits: s.node.Rewrite(names)}
 }
 
 // shellAction is a command by the plugin exec.
@@ -346,6 +391,24 @@ func (f *file) takes(name string, step *spec.Node) bool {
 		}
 	}
 	return true
+}
+
+// constantIf takes a condition out that is always true.
+func constantIf(f *file, p *diag.Problem) *mend {
+	s := f.spot(p)
+	if s == nil || s.key() != "if" || !strings.HasSuffix(p.Message, "always true") {
+		return nil
+	}
+	return &mend{edits: f.remove(s.parent(), s.pair)}
+}
+
+// unread takes a declaration out that nothing reads.
+func unread(f *file, p *diag.Problem) *mend {
+	s, _ := f.keyAt(p)
+	if s == nil || len(s.parent().Pairs) < 2 {
+		return nil
+	}
+	return &mend{edits: f.remove(s.parent(), s.pair)}
 }
 
 // leaveOut takes a key out that does not belong to what it stands at.

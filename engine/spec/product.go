@@ -34,8 +34,8 @@ func otherProduct(root *Node, problems *diag.List) bool {
 		if !p.made(root) {
 			continue
 		}
-		problems.Errorf(root.FirstKey(), CodeOtherProduct, "this is %s", p.name).Hint =
-			diag.Sayf("see docs/coming-from/"+p.page+".md; %s writes of it what flowrun has", diag.Command{"import", root.Pos.File})
+		problems.Errorf(root.FirstKey(), CodeOtherProduct, "this is %s: docs/coming-from/%s.md", p.name, p.page).Hint =
+			diag.Sayf("%s writes the workflow of flowrun for what it can, with a comment for each thing that it can't", diag.Command{"import", root.Pos.File})
 		return true
 	}
 	return false

@@ -40,7 +40,7 @@ func syntaxProblem(s *source, err error) (diag.Problem, region) {
 		opening: s.offset(located.ContextMark.Line, located.ContextMark.Column),
 	}
 	for _, known := range []func(syntaxFault) (diag.Problem, region, bool){
-		stays(unknownAlias), flowExpression, stays(unclosed), flowTernary, ternary, stays(missingColon), stays(badStart), stays(negation),
+		stays(unknownAlias), stays(badAlias), flowExpression, stays(unclosed), flowTernary, ternary, stays(missingColon), stays(badStart), stays(negation),
 	} {
 		if problem, unreadable, ok := known(fault); ok {
 			return problem, unreadable
@@ -82,6 +82,16 @@ func unknownAlias(f syntaxFault) (diag.Problem, bool) {
 	}
 	problem := f.problem(f.at, "anchors and aliases are not allowed")
 	problem.Code, problem.Hint = CodeAnchor, diag.Say("a text that starts with `*` needs quotes")
+	return problem, true
+}
+
+// badAlias finds a text that begins with `*` or `&`, as a schedule may.
+func badAlias(f syntaxFault) (diag.Problem, bool) {
+	if !strings.Contains(f.message, "alphabetic or numeric character") || f.at < 1 || strings.IndexByte("*&", f.source.text[f.at-1]) < 0 {
+		return diag.Problem{}, false
+	}
+	problem := f.problem(f.at-1, "anchors and aliases are not allowed")
+	problem.Code, problem.Hint = CodeAnchor, diag.Say("a text that starts with `*` or `&` needs quotes")
 	return problem, true
 }
 

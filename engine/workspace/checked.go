@@ -107,7 +107,7 @@ func (p *Workspace) Advise(file string, src []byte) diag.List {
 	if problems.HasErrors() {
 		return nil
 	}
-	return check.Advise(tree)
+	return mend.Of(src, tree, check.Advise(tree), nil)
 }
 
 // Fix makes the certain mends of a workflow's file (ADR 89).

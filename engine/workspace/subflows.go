@@ -132,7 +132,7 @@ func (c *catalog) readWorkflow(uses, target string) (name string, src []byte, fa
 	real, err := filepath.EvalSymlinks(target)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", nil, refuse(nearWorkflow(uses, target), "there is no file `%s`", uses)
+		return "", nil, refuse(nearWorkflow(uses, target, c.location.path), "there is no file `%s`", uses)
 	case err != nil:
 		return "", nil, refuse(diag.Hint{}, "`%s` can't be read", uses)
 	}
@@ -165,7 +165,7 @@ func lexicallyInside(target string, folders ...string) bool {
 }
 
 // nearWorkflow suggests a file of the folder that was meant.
-func nearWorkflow(uses, target string) diag.Hint {
+func nearWorkflow(uses, target, from string) diag.Hint {
 	other := diag.Say("the path is relative to the file that says it")
 	entries, err := os.ReadDir(filepath.Dir(target))
 	if err != nil {
@@ -173,9 +173,14 @@ func nearWorkflow(uses, target string) diag.Hint {
 	}
 	var names []string
 	for _, entry := range entries {
-		if extension := path.Ext(entry.Name()); extension == ".yaml" || extension == ".yml" {
+		extension := path.Ext(entry.Name())
+		isTest := strings.HasSuffix(entry.Name(), ".test"+extension)
+		if (extension == ".yaml" || extension == ".yml") && !isTest && filepath.Join(filepath.Dir(target), entry.Name()) != from {
 			names = append(names, strings.TrimSuffix(uses, path.Base(uses))+entry.Name())
 		}
+	}
+	if len(names) > 0 && len(names) <= 8 {
+		other = diag.Say("the path is relative to the file that says it; beside it there are " + strings.Join(names, ", "))
 	}
 	return diag.DidYouMean(uses, names).Or(other)
 }
