@@ -145,7 +145,7 @@ func (c *checker) parse(t *text, source string, offset int) part {
 // issue reports what the expression reader found; base is the offset of the
 // expression in the node's text.
 func (c *checker) issue(node *spec.Node, base int, issue eval.Issue) {
-	if issue.Code == eval.CodeField && issue.Hint.Near == "" && strings.HasSuffix(issue.Message, " in `inputs`") {
+	if c.tree.Inputs == nil && issue.Code == eval.CodeField && strings.HasSuffix(issue.Message, " in `inputs`") {
 		if c.undeclared[issue.Message] {
 			return // one input that is not declared, read in many places
 		}

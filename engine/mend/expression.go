@@ -189,7 +189,11 @@ func undeclaredInput(f *file, p *diag.Problem) *mend {
 	if declared == nil || f.declared(name) {
 		return nil
 	}
-	return &mend{edits: declared, hint: "declare it at the top: `inputs: {" + name + ": {type: string}}`"}
+	hint := "declare it at the top: `inputs: {" + name + ": {type: string}}`"
+	if p.Hint.Text != "" {
+		hint = p.Hint.Text + "; or " + hint
+	}
+	return &mend{edits: declared, hint: hint}
 }
 
 // otherFunction is for functions that conditions of other products have.
@@ -267,6 +271,7 @@ func (f *file) statusFunction(s *spot, name string, at, end int) *mend {
 		}
 		return &mend{edits: f.replace(pair, "run_if: "+word), certain: true, hint: hint}
 	}
+	hint = strings.Replace(hint, "in its place", "beside `if`", 1)
 	// A part of a condition: with what joins it to the rest.
 	joined := regexp.MustCompile(`^\s*(?:&&|and)\s*`).FindString(s.node.Text[end:])
 	to, begin := end+len(joined), at
@@ -530,7 +535,10 @@ func secretInText(f *file, p *diag.Problem) *mend {
 	if s == nil || s.node.Kind != spec.Scalar {
 		return nil
 	}
-	m := &mend{hint: "a secret is no text: it stands alone, as the whole value of an input that is marked secret, or in a connection of flowrun.yaml; logs and messages have none"}
+	m := &mend{}
+	if p.Hint.Text == "" {
+		m.hint = "a secret is no text: it stands alone, as the whole value of an input that is marked secret, or in a connection of flowrun.yaml; logs and messages have none"
+	}
 	at := f.inText(s.node, p)
 	if at < 0 {
 		return m

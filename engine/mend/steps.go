@@ -274,7 +274,7 @@ func otherAction(f *file, p *diag.Problem) *mend {
 		if method := step.Get("with").Get("method"); method != nil {
 			verb = strings.ToLower(method.Text)
 		}
-		return &mend{edits: s.node.Rewrite("http." + verb), hint: "the plugin `http` has it: http." + verb}
+		return &mend{edits: s.node.Rewrite("http." + verb)}
 	}
 	switch name {
 	case "shell", "bash", "sh", "run", "script", "command", "exec", "core.shell", "core.exec", "core.run":

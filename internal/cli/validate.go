@@ -75,7 +75,9 @@ func (a *app) validate(ctx context.Context, paths []string, strict, fix bool) er
 		if strict {
 			list = project.CheckStrict(ctx, name, source)
 		}
-		list = append(list, project.Advise(name, source)...)
+		if !list.HasErrors() {
+			list = append(list, project.Advise(name, source)...)
+		}
 		if workflow != nil && project.File() != "" { // a file that stands alone may be meant for any project
 			list = append(list, asWarnings(ready.lacking(ctx, workflow), workflow)...)
 		}
