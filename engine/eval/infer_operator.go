@@ -158,7 +158,7 @@ func (c *checker) neverEqual(n *ast.BinaryNode, left, right *schema.Type) {
 	if word, sure := meantWord(text, misfit.Hint.Near, known.Enum); word != "" {
 		issue.Hint = diag.Meant(word)
 		start, end := c.x.span(node)
-		issue.mend(sure, Change{start + 1, end - 1, word})
+		issue = issue.mend(sure, Change{start + 1, end - 1, word})
 	}
 	c.report(issue)
 }
@@ -312,7 +312,7 @@ func (c *checker) arithmetic(n *ast.BinaryNode, left, right *schema.Type) *schem
 			other, t = n.Left, left
 		}
 		if t.Kind == schema.Int || t.Kind == schema.Number || t.Kind == schema.Bool {
-			issue.mend(true, c.wrap(other, "string(", ")")...)
+			issue = issue.mend(true, c.wrap(other, "string(", ")")...)
 		}
 	case n.Operator == "+" && left.Kind == schema.List && right.Kind == schema.List:
 		issue.Hint = diag.Say("concat(a, b) joins lists")

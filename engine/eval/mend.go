@@ -115,9 +115,9 @@ func (c *checker) choice(n *ast.BinaryNode, scope *Scope) bool {
 		return true
 	}
 	text := c.source(n.Left)
-	issue.hint("a choice is written `a ? b : c`; what may be null has its other value behind `??`")
+	issue = issue.hint("a choice is written `a ? b : c`; what may be null has its other value behind `??`")
 	if left.Kind == schema.String {
-		issue.mend(false, Change{at, to, "!= '' ? " + text + " :"})
+		issue = issue.mend(false, Change{at, to, "!= '' ? " + text + " :"})
 	}
 	c.report(issue)
 	return true
@@ -245,10 +245,10 @@ func (c *checker) countedOrNone(n *ast.MemberNode, base *schema.Type, issue *Iss
 		return false
 	}
 	none := insteadOfNull(base)
-	issue.hint("len(x) counts: write `len(%s ?? %s)`", short(c.source(n.Node)), none)
+	issue = issue.hint("len(x) counts: write `len(%s ?? %s)`", short(c.source(n.Node)), none)
 	if len(counted.Changes) == 2 {
 		counted.Changes[1].Text = " ?? " + none + ")"
-		issue.mend(false, counted.Changes...)
+		issue = issue.mend(false, counted.Changes...)
 	}
 	c.report(issue)
 	return true

@@ -329,10 +329,10 @@ func callArguments(text string, at int) (args []string, end int, ok bool) {
 	depth, quote, from := 0, byte(0), at+1
 	for i := at; i < len(text); i++ {
 		switch b := text[i]; {
+		case quote != 0 && b == '\\':
+			i++
 		case quote != 0:
-			if b == '\\' {
-				i++
-			} else if b == quote {
+			if b == quote {
 				quote = 0
 			}
 		case b == '"' || b == '\'' || b == '`':

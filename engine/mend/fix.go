@@ -69,10 +69,10 @@ func better(before, after diag.List, mended diag.Problem) bool {
 	}
 	known := map[string]int{}
 	for _, p := range before {
-		known[p.Code+p.Message]++
+		known[p.Code]++
 	}
 	for _, p := range after {
-		if known[p.Code+p.Message]--; known[p.Code+p.Message] < 0 {
+		if known[p.Code]--; known[p.Code] < 0 {
 			return false
 		}
 	}

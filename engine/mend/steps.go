@@ -32,11 +32,13 @@ func malformedID(f *file, p *diag.Problem) *mend {
 func (f *file) needsOf(id, instead string) []diag.Edit {
 	var edits []diag.Edit
 	f.eachStep(func(step *spec.Node) {
-		step.Get("needs").EachScalar(func(n *spec.Node) {
-			if n.Text == id {
-				edits = append(edits, n.Rewrite(instead)...)
-			}
-		})
+		for _, key := range []string{"needs", "depends_on", "depends", "dependsOn", "dependencies"} {
+			step.Get(key).EachScalar(func(n *spec.Node) {
+				if n.Text == id {
+					edits = append(edits, n.Rewrite(instead)...)
+				}
+			})
+		}
 	})
 	return edits
 }
