@@ -541,3 +541,87 @@ func writeMessages(t *testing.T, all []*written) {
 		}
 	}
 }
+
+// TestMessagesRaiseNoFalseAlarms checks every workflow that the repository shows as sound,
+// also the blocks of its documents: nothing is said of them but what a machine without
+// their connections lacks.
+func TestMessagesRaiseNoFalseAlarms(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	binary := experienced(t, dir)
+	if err := os.WriteFile(filepath.Join(dir, "flowrun.yaml"), []byte(messagesProject), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files := soundWorkflows(t, dir)
+	if len(files) < 50 {
+		t.Fatalf("%d files", len(files))
+	}
+	environ := append(os.Environ(), "XDG_STATE_HOME="+dir, "NO_COLOR=1")
+	_, stdout, stderr, err := testcommand.Command{Dir: dir, Executable: binary, Environ: environ}.Output(append([]string{"validate", "-o", "json"}, files...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report struct {
+		Problems diag.List `json:"problems"`
+	}
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil {
+		t.Fatalf("%v\n%s%s", err, stdout, stderr)
+	}
+	for _, p := range report.Problems {
+		if !slices.Contains([]string{"FR4002", "FR4008", "FR4020", "FR5016", "FR5017"}, p.Code) {
+			t.Errorf("%s", p)
+		}
+	}
+	t.Logf("%d files, %d problems of what is lacking", len(files), len(report.Problems))
+}
+
+// soundWorkflows copies the workflows that the repository shows into a project.
+func soundWorkflows(t *testing.T, dir string) []string {
+	t.Helper()
+	put := func(name string, text []byte) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var files []string
+	for _, folder := range []string{"workflows", "docs/coming-from", "docs/coming-from/lib", "docs/jobs", "internal/cli/templates"} {
+		found, err := filepath.Glob(filepath.Join("../..", folder, "*.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range found {
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := filepath.ToSlash(filepath.Join(folder, filepath.Base(file)))
+			put(name, source)
+			if bytes.Contains(source, []byte("flowrun: v1")) {
+				files = append(files, name)
+			}
+		}
+	}
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, block := range strings.Split(string(text), "```yaml\n")[1:] {
+			source, _, _ := strings.Cut(block, "```")
+			if strings.HasPrefix(source, "flowrun: v1\n") && !strings.Contains(source, "uses: ./") && !strings.Contains(source, "wrod") {
+				name := fmt.Sprintf("pages/%s-%d.yaml", strings.TrimSuffix(filepath.Base(page), ".md"), i)
+				put(name, []byte(source))
+				files = append(files, name)
+			}
+		}
+	}
+	return files
+}

@@ -946,6 +946,20 @@ type DeliveryNotice struct {
 	Text   string `json:"text"`
 }
 
+// Edit Edit replaces a part of a file: the text from its place to its end, exclusive, by another one. Lines and columns count as those of a Pos do. An edit whose start is its end puts text in.
+type Edit struct {
+	Column    int64 `json:"column"`
+	EndColumn int64 `json:"end_column"`
+	EndLine   int64 `json:"end_line"`
+	Line      int64 `json:"line"`
+
+	// New What stands there then.
+	New string `json:"new"`
+
+	// Old What stands there now.
+	Old string `json:"old"`
+}
+
 // Error Error is the failure of a call, a step or a run. Message is safe to show and store. Pointer is a JSON Pointer into the step's `with`.
 type Error struct {
 	Action  *string     `json:"action,omitempty"`
@@ -1055,11 +1069,14 @@ type Finding struct {
 	HintNear *string `json:"hint_near,omitempty"`
 
 	// HintTakes What is taken there.
-	HintTakes *string    `json:"hint_takes,omitempty"`
-	Line      int64      `json:"line"`
-	Message   string     `json:"message"`
-	Related   *[]Related `json:"related,omitempty"`
-	Severity  string     `json:"severity"`
+	HintTakes *string `json:"hint_takes,omitempty"`
+	Line      int64   `json:"line"`
+
+	// Mend Mend puts a problem right: edits of the problem's own file, in file order, none over another. Certain says that it is what the author meant: a program may make it without asking (ADR 89).
+	Mend     *Mend      `json:"mend,omitempty"`
+	Message  string     `json:"message"`
+	Related  *[]Related `json:"related,omitempty"`
+	Severity string     `json:"severity"`
 
 	// Stderr What a plugin that did not start wrote last, by lines.
 	Stderr *[]string `json:"stderr,omitempty"`
@@ -1272,6 +1289,12 @@ type LogoutResult struct {
 
 	// Revoked the service has withdrawn the token
 	Revoked bool `json:"revoked"`
+}
+
+// Mend Mend puts a problem right: edits of the problem's own file, in file order, none over another. Certain says that it is what the author meant: a program may make it without asking (ADR 89).
+type Mend struct {
+	Certain bool    `json:"certain"`
+	Edits   *[]Edit `json:"edits"`
 }
 
 // MisdirectedRequestProblem A problem of the status 421.
