@@ -133,7 +133,7 @@ func describe(failure *runs.Error) string {
 	if failure == nil {
 		return "it worked"
 	}
-	return fmt.Sprintf("%s (reason %q): %s; hint: %s", failure.Kind, failure.Reason, failure.Message, failure.Hint)
+	return fmt.Sprintf("%s (reason %q): %s; hint: %s", failure.Kind, failure.Reason, failure.Message, failure.Hint.Text)
 }
 
 // passing are the kinds of a renewal that failed and left the grant as it is.

@@ -260,7 +260,7 @@ func TestAnswersAreCheckedAtTheirPlaces(t *testing.T) {
 		"15:15 FR6008 the workflow has no step `c`; its steps are a, b",
 		"16:30 FR6013 unknown field `m` in `steps.a.outputs`; it has n, note, at",
 		"16:44 FR6008 the workflow has no step `c`; its steps are a, b",
-		"16:96 FR6013 this is never equal: the value must be one of \"succeeded\", \"failed\", \"skipped\", \"blocked\", \"canceled\", \"unknown\", \"pending\", \"waiting\", \"running\", \"retrying\"; got \"done\"",
+		"16:96 FR6013 this is never equal: the value must be one of \"succeeded\", \"failed\", \"skipped\", \"blocked\", \"canceled\", \"unknown\", \"pending\", \"waiting\", \"running\", \"retrying\"; got \"done\"; did you mean `succeeded`?",
 	)
 }
 
