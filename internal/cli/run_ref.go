@@ -157,6 +157,12 @@ func readRef(c *cobra.Command, args []string, workflow string, fit runFit) (run 
 	return run, rest, checkRef(run.text)
 }
 
+// runNamed is the reference of a flag; words are the command before it.
+func runNamed(text string, words ...string) (*runRef, error) {
+	run := &runRef{text: text, fit: anyRun(), again: func(id string, _ ...string) []string { return append(slices.Clone(words), id) }}
+	return run, checkRef(text)
+}
+
 // checkRef refuses what can name no run: it goes nowhere.
 func checkRef(text string) error {
 	if isRefWord(text) || web.ValidID(strings.ToLower(text)) {

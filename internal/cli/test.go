@@ -276,12 +276,12 @@ func (a *app) recordTest(ctx context.Context, paths []string, flags *testFlags) 
 
 // recordedRun reads a stored run with its journal.
 func (a *app) recordedRun(ctx context.Context, id string) (*workspace.RecordRequest, error) {
-	run := &runRef{text: id, again: func(id string, _ ...string) []string { return []string{"test", "--record", id} }}
-	if err := checkRef(id); err != nil {
+	run, err := runNamed(id, "test", "--record")
+	if err != nil {
 		return nil, err
 	}
 	request := new(workspace.RecordRequest)
-	err := a.visitRun(ctx, run, func(c *web.Client) (err error) {
+	err = a.visitRun(ctx, run, func(c *web.Client) (err error) {
 		if request.Result, err = c.Result(ctx, run.id); err != nil {
 			return err
 		}
