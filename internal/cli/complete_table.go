@@ -48,6 +48,6 @@ func (a *app) completedFlags() map[string]places {
 	return map[string]places{
 		"--workflow": one(workflowNames), "--input": one(inputsOf), "--connection": one(connectionNames), "--live": one(connectionNames),
 		"runs rerun --from": one(stepsOfRun),
-		"test --record": {nouns: []noun{runsFor(anyRun(), nil)}, order: true}, "eval --run": {nouns: []noun{runsFor(anyRun(), nil)}, order: true},
+		"test --record":     {nouns: []noun{runsFor(anyRun(), nil)}, order: true}, "eval --run": {nouns: []noun{runsFor(anyRun(), nil)}, order: true},
 	}
 }
