@@ -194,3 +194,20 @@ func TestAClientReadsLongListsToTheirEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestRunsAreListedByTheLettersOfTheirIDs: the letters reach the engine; what is not of an id
+// is refused, with what would be.
+func TestRunsAreListedByTheLettersOfTheirIDs(t *testing.T) {
+	rows := &fakeRuns{}
+	handler, _ := newTestHandler(t, rows)
+	client := NewClient(InProcess(handler))
+	if _, err := client.Runs(t.Context(), runs.Filter{IDPrefix: "01k8zq", IDSuffix: "5p8r"}); err != nil || len(rows.filters) != 1 || rows.filters[0].IDPrefix != "01k8zq" || rows.filters[0].IDSuffix != "5p8r" {
+		t.Errorf("%+v, %v", rows.filters, err)
+	}
+	for _, query := range []string{"id_prefix=01k", "id_prefix=81k8", "id_prefix=01K8", "id_suffix=oil1", "id_suffix=%2e%2e%2f%2e", "id_prefix=" + strings.Repeat("0", 27)} {
+		w := request(handler, "GET", Prefix+"/runs?"+query, "", "")
+		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "4 to 26 of its letters") {
+			t.Errorf("%s: %d %s", query, w.Code, w.Body)
+		}
+	}
+}
