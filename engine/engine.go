@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -261,6 +262,7 @@ func (e *Engine) Vitals() (*vitals.Vitals, error) {
 	if err != nil {
 		return nil, e.Fault(err)
 	}
+	states = slices.DeleteFunc(states, func(s runs.TriggerState) bool { return s.Trigger == runs.WholeWorkflow })
 	large, err := e.store.BlobUsage()
 	if err != nil {
 		return nil, e.Fault(err)

@@ -68,6 +68,16 @@ func fileInfo(file *inforce.WorkflowFile) WorkflowInfo {
 // workflowInfo is fileInfo with the last run.
 func (e *Engine) workflowInfo(file *inforce.WorkflowFile) (WorkflowInfo, error) {
 	info := fileInfo(file)
+	if info.Name == "" {
+		return info, nil
+	}
+	disabled, err := e.Disabled(info.Name)
+	if err != nil {
+		return info, err
+	}
+	if disabled != nil {
+		info.Disabled = &DisabledInfo{At: disabled.PausedAt, By: disabled.PausedBy, Reason: disabled.Reason}
+	}
 	if file.InForce == nil {
 		return info, nil
 	}
@@ -94,7 +104,7 @@ func countSteps(steps []plan.Step) int {
 }
 
 func triggerInfo(workflow string, t *plan.Trigger) trigger.Info {
-	return trigger.Info{ID: runs.TriggerID(workflow, t.Name), Name: t.Name, Kind: t.Kind, Text: triggerText(workflow, t)}
+	return trigger.Info{ID: runs.TriggerID(workflow, t.Name), Name: t.Name, Kind: t.Kind, Text: triggerText(workflow, t), Secret: workspace.HookSecretName(t)}
 }
 
 // triggerText says in one line when a trigger fires.
@@ -215,6 +225,14 @@ type WorkflowInfo struct {
 	Triggers    []trigger.Info    `json:"triggers"`
 	Steps       int               `json:"steps"`
 	LastRun     *runs.Run         `json:"last_run,omitempty"`
+	Disabled    *DisabledInfo     `json:"disabled,omitempty"` // none of its triggers starts a run
+}
+
+// DisabledInfo says who disabled a workflow, when and why.
+type DisabledInfo struct {
+	At     time.Time `json:"at"`
+	By     string    `json:"by,omitempty"`
+	Reason string    `json:"reason,omitempty"`
 }
 
 // WorkflowDetail is one workflow with all that a page needs of it.

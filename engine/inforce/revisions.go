@@ -159,7 +159,13 @@ func (r *Revisions) File(ctx context.Context, name string) (*WorkflowFile, error
 	if file != nil {
 		return file, nil
 	}
-	names := slices.Sorted(maps.Keys(loaded.byName))
+	names := slices.Collect(maps.Keys(loaded.byName))
+	for _, broken := range loaded.Files {
+		if broken.InForce == nil && broken.Name != "" {
+			names = append(names, broken.Name)
+		}
+	}
+	slices.Sort(names)
 	return nil, &fault.UnknownError{What: "workflow", Name: name, Hint: diag.DidYouMean(name, names)}
 }
 

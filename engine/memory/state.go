@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -152,7 +153,11 @@ func unknownState(workflow, name string, items []StateItem) error {
 }
 
 func (m *Memory) unknownWorkflow(workflow string) error {
-	return &fault.UnknownError{What: "workflow with state", Name: workflow, Hint: diag.Say("give the `name` of a workflow of this project, or of one that has run here")}
+	var names []string
+	if files, err := m.project.NamedWorkflows(); err == nil {
+		names = slices.Sorted(maps.Keys(files))
+	}
+	return &fault.UnknownError{What: "workflow with state", Name: workflow, Hint: diag.DidYouMean(workflow, names).Or(diag.Say("give the `name` of a workflow of this project, or of one that has run here"))}
 }
 
 // SetState sets a value by a person's word, typed by its declaration. A run that

@@ -56,6 +56,10 @@ type TriggerState struct {
 	Counted  uint64    `json:"counted,omitempty"`       // the newest outbox entry that Failures counts
 }
 
+// WholeWorkflow stands in the place of a trigger's name for what is kept of all triggers
+// of a workflow: paused, it is disabled. No trigger can be named so.
+const WholeWorkflow = "*"
+
 // TriggerID is how a trigger is named outside: "WORKFLOW/TRIGGER".
 func TriggerID(workflow, trigger string) string { return workflow + "/" + trigger }
 

@@ -50,6 +50,10 @@ func (tr *Triggers) fireAfter(ctx context.Context, entry runs.OutboxEntry, skip 
 // follow starts the run of one trigger, or writes the row that says why not.
 func (tr *Triggers) follow(ctx context.Context, rev *inforce.Revision, t *plan.Trigger, ended *endedRun, skip string) error {
 	run, at := &ended.entry.Run, ended.entry.At.UTC()
+	isDisabled, err := tr.skipDisabled(rev.Name(), func(reason, note string) error { return tr.skip(rev, t, at, reason, note) })
+	if err != nil || isDisabled {
+		return err
+	}
 	depth := 1
 	if run.Fire != nil {
 		depth = run.Fire.Depth + 1

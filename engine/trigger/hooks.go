@@ -64,6 +64,13 @@ func (tr *Triggers) Hook(ctx context.Context, workflow, trigger string, r HookRe
 		tr.config.Log.Info("webhook refused", "trigger", runs.TriggerID(workflow, trigger), "remote", r.Remote, "error", err.Error())
 		return nil, err
 	}
+	isDisabled, err := tr.skipDisabled(rev.Name(), func(reason, note string) error { return tr.skip(rev, t, now, reason, note) })
+	switch {
+	case err != nil:
+		return nil, err
+	case isDisabled:
+		return nil, refuseHook(http.StatusConflict, "%s", disabledReason)
+	}
 	answer, err := tr.takeHook(ctx, rev, t, r, sender, now)
 	if refused, ok := errors.AsType[*HookRefusedError](err); ok && refused.Status < http.StatusInternalServerError {
 		if err := tr.skip(rev, t, now, runs.SkipInvalid, refused.Message); err != nil {

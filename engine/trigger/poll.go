@@ -59,8 +59,10 @@ func (tr *Triggers) poll(ctx context.Context, rev *inforce.Revision, t *plan.Tri
 	if err != nil {
 		return nil, tr.fault(err)
 	}
-	if state != nil && state.Paused && by == "" {
-		return nil, nil
+	if by == "" {
+		if paused, err := tr.isPaused(rev.Name(), t); err != nil || paused {
+			return nil, err
+		}
 	}
 	old, err := tr.pollRow(rev.Name(), t.Name)
 	if err != nil {

@@ -35,32 +35,40 @@ func (tr *Triggers) PauseSchedule(ctx context.Context, id string, r PauseRequest
 func (tr *Triggers) ResumeSchedule(ctx context.Context, id string, r PauseRequest) (*ScheduleItem, error) {
 	return tr.changeSchedule(ctx, id, func(target namedTrigger, state *runs.TriggerState) error {
 		now := tr.config.Now()
+		if err := tr.notWhileDisabled(target); err != nil {
+			return err
+		}
 		if !state.Paused && !state.Done.After(now) {
 			return nil
 		}
-		if target.trigger.Kind == plan.TriggerPoll {
-			return tr.store.PutFires(nil, target.workflow(), target.trigger.Name, func(s *runs.TriggerState) { resumed(s, now) })
-		}
-		t, err := target.read()
-		if err != nil {
-			return err
-		}
-		p := t.Resume(schedule.View{Now: now, Epoch: tr.scheduler.epoch, State: *state})
-		var rows []runs.Fire
-		for _, step := range p.Steps {
-			rows = append(rows, step.Fire(target.workflow(), target.trigger.Name, target.trigger.Kind, now))
-		}
-		err = tr.store.PutFires(rows, target.workflow(), target.trigger.Name, func(s *runs.TriggerState) {
-			resumed(s, p.Done)
-			s.Hash, s.Epoch = t.Hash(), tr.scheduler.epoch
-		})
-		for i := range rows {
-			if err == nil {
-				tr.config.Observer.Fired(&rows[i])
-			}
-		}
-		return err
+		return tr.goOn(target, state, now)
 	})
+}
+
+// goOn lets a trigger count from now on: what was left out has its rows.
+func (tr *Triggers) goOn(target namedTrigger, state *runs.TriggerState, now time.Time) error {
+	if target.trigger.Kind == plan.TriggerPoll {
+		return tr.store.PutFires(nil, target.workflow(), target.trigger.Name, func(s *runs.TriggerState) { resumed(s, now) })
+	}
+	t, err := target.read()
+	if err != nil {
+		return err
+	}
+	p := t.Resume(schedule.View{Now: now, Epoch: tr.scheduler.epoch, State: *state})
+	var rows []runs.Fire
+	for _, step := range p.Steps {
+		rows = append(rows, step.Fire(target.workflow(), target.trigger.Name, target.trigger.Kind, now))
+	}
+	err = tr.store.PutFires(rows, target.workflow(), target.trigger.Name, func(s *runs.TriggerState) {
+		resumed(s, p.Done)
+		s.Hash, s.Epoch = t.Hash(), tr.scheduler.epoch
+	})
+	for i := range rows {
+		if err == nil {
+			tr.config.Observer.Fired(&rows[i])
+		}
+	}
+	return err
 }
 
 func resumed(s *runs.TriggerState, done time.Time) {
@@ -85,7 +93,11 @@ func (tr *Triggers) changeSchedule(ctx context.Context, id string, change func(t
 		if state, err = tr.scheduleState(trigger); err != nil {
 			return err
 		}
-		item, err = tr.scheduleItem(trigger, state)
+		whole, err := tr.Disabled(trigger.workflow())
+		if err != nil {
+			return err
+		}
+		item, err = tr.scheduleItem(trigger, pausedWith(state, whole))
 		return err
 	})
 	return item, err

@@ -150,7 +150,7 @@ func (tr *Triggers) Schedules(ctx context.Context) ([]ScheduleItem, error) {
 	}
 	items := make([]ScheduleItem, 0, len(triggers))
 	for _, n := range triggers {
-		item, err := tr.scheduleItem(n, states[n.id])
+		item, err := tr.scheduleItem(n, pausedWith(states[n.id], states[runs.TriggerID(n.workflow(), runs.WholeWorkflow)]))
 		if err != nil {
 			return nil, err
 		}
@@ -210,7 +210,7 @@ func (tr *Triggers) NextFires(ctx context.Context, id string, from time.Time, n 
 	if err != nil {
 		return nil, err
 	}
-	state, err := tr.store.TriggerState(target.workflow(), target.trigger.Name)
+	state, err := fireStore{tr.store}.TriggerState(target.workflow(), target.trigger.Name)
 	if err != nil {
 		return nil, tr.fault(err)
 	}

@@ -14,6 +14,8 @@ type Info struct {
 	Name string           `json:"name"`
 	Kind plan.TriggerKind `json:"kind"`
 	Text string           `json:"text"` // "0 9 * * 1-5 Europe/Berlin", "every 15m", "POST /hooks/w/t", "after nightly: succeeded"
+	// Secret is the name of the one by which a webhook knows its senders.
+	Secret string `json:"secret,omitempty"`
 }
 
 // ScheduleItem is one cron or every trigger in a list; polls are among them.

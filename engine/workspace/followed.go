@@ -68,6 +68,23 @@ func (p *Workspace) workflowsByName() map[string]string {
 	return names
 }
 
+// NamedWorkflows maps the names of the project's workflows to their files, relative to
+// its root. Of several files with one name it is the one that is called like it.
+func (p *Workspace) NamedWorkflows() (map[string]string, error) {
+	files, err := p.Workflows()
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]string{}
+	for _, file := range files {
+		name := p.names.of(filepath.Join(p.Root(), file), file, p.config.Now())
+		if _, taken := names[name]; !taken || NameOfFile(file) == name {
+			names[name] = file
+		}
+	}
+	return names, nil
+}
+
 // fileNames remembers what workflow files call their workflows, so that checking
 // many that follow others does not parse all files each time. Safe for concurrent
 // use.

@@ -35,6 +35,35 @@ func ConvertInputs(workflow *plan.Workflow, given map[string]Input) (json.RawMes
 	return json.Marshal(values)
 }
 
+// ConvertSome types what was given for an action's input by its schema; what was not
+// given is left out. what names the action. The error is an *InputError.
+func ConvertSome(what string, document json.RawMessage, given map[string]Input) (map[string]json.RawMessage, error) {
+	accepts, err := schema.FromJSONOr(document, schema.ObjectOf())
+	if err != nil {
+		return nil, fmt.Errorf("read the inputs of %s: %w", what, err)
+	}
+	var wrong []*fault.InputError
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if _, ok := accepts.Field(name); !ok {
+			wrong = append(wrong, &fault.InputError{
+				Input: name, Pointer: fault.PointerTo(name, ""), Message: fmt.Sprintf("action %s has no input `%s`", what, name),
+				Hint: diag.DidYouMean(name, accepts.FieldNames()).Or(diag.Naming("its inputs are ", accepts.FieldNames()...)),
+			})
+		}
+	}
+	values := map[string]json.RawMessage{}
+	for _, field := range accepts.Fields {
+		if _, ok := given[field.Name]; !ok {
+			continue
+		}
+		value, ok, faults := ConvertInput(field, given)
+		if wrong = append(wrong, faults...); ok && len(faults) == 0 {
+			values[field.Name] = value
+		}
+	}
+	return values, fault.WrongInputs(wrong)
+}
+
 // StartInputs is ConvertInputs for what people and services give to a run: a large value is
 // none of it.
 func StartInputs(workflow *plan.Workflow, given map[string]Input) (json.RawMessage, error) {

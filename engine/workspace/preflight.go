@@ -246,7 +246,7 @@ func (p *Workspace) TriggersLack(ctx context.Context, workflow *plan.Workflow) d
 	for i := range workflow.Triggers {
 		t := &workflow.Triggers[i]
 		problems = append(problems, p.PollLacks(ctx, workflow, t)...)
-		if name := hookSecretName(t); name != "" {
+		if name := HookSecretName(t); name != "" {
 			var missing *secret.NotFoundError
 			if clear, err := p.services.Reveal(ctx, name); errors.As(err, &missing) || err == nil && clear == "" {
 				problem := problems.Errorf(placeIn(workflow, t.Pos), project.CodeSecretLacks, "webhook `%s` needs the secret %s, which is not set: it takes no request", t.Name, name)
@@ -257,8 +257,8 @@ func (p *Workspace) TriggersLack(ctx context.Context, workflow *plan.Workflow) d
 	return problems
 }
 
-// hookSecretName is the secret that senders of a webhook show, "" for other kinds.
-func hookSecretName(t *plan.Trigger) string {
+// HookSecretName is the secret that senders of a webhook show, "" for other kinds.
+func HookSecretName(t *plan.Trigger) string {
 	switch {
 	case t.Webhook == nil:
 	case t.Webhook.HMAC != nil:

@@ -94,7 +94,7 @@ func (s SecretNeeds) AddWorkflow(workflow *plan.Workflow) {
 	for i := range workflow.Triggers {
 		t := &workflow.Triggers[i]
 		need := SecretNeed{Name: runs.TriggerID(workflow.Name, t.Name), File: workflow.File, Line: t.Pos.Line}
-		if name := hookSecretName(t); name != "" {
+		if name := HookSecretName(t); name != "" {
 			need.Kind = NeedWebhook
 			s.add(name, need)
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,12 +14,15 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/calls"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // callFlags are the flags of call.
 type callFlags struct {
 	connection, with string
 	retries          int
+	inputs           []string
 	pluginFlags
 }
 
@@ -31,12 +35,14 @@ func (a *app) callCommand() *cobra.Command {
 			"`plugins actions` lists the actions. A secret input is ${{ secrets.NAME }}, or its value in a file or on stdin,\n" +
 			"never an argument; on a terminal one that is missing is asked for.",
 		Example: "  flowrun call netinfo.whois --with '{\"domain\":\"example.com\"}' --sandbox\n" +
+			"  flowrun call netinfo.whois -i domain=example.com --sandbox\n" +
 			"  flowrun call netinfo.dns --with @query.json -o json",
 		Args: exactArgs("PLUGIN.ACTION"),
 		RunE: func(c *cobra.Command, args []string) error { return a.call(c.Context(), args[0], flags) },
 	}
 	c.Flags().StringVar(&flags.connection, "connection", "", "the connection to use (default: the plugin's)")
 	c.Flags().StringVar(&flags.with, "with", "", "the inputs as JSON, @FILE, or - for stdin")
+	c.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "an input NAME=VALUE, NAME:=JSON or NAME=@FILE with JSON; it goes over --with (repeatable)")
 	c.Flags().IntVar(&flags.retries, "retry", 0, "how often to repeat a call that failed for a passing reason")
 	flags.pluginFlags.add(c)
 	a.sandboxFlag(c, "call a simulator of the service")
@@ -53,6 +59,9 @@ func (a *app) call(ctx context.Context, action string, flags *callFlags) error {
 		return err
 	}
 	defer stop()
+	if err := a.addInputs(ctx, &request, flags.inputs); err != nil {
+		return err
+	}
 	if err := a.askForSecrets(ctx, &request); err != nil {
 		return err
 	}
@@ -99,6 +108,36 @@ func (a *app) callRequest(action string, flags *callFlags) (calls.Request, error
 	}
 	request.Input = data
 	return request, nil
+}
+
+// addInputs puts the inputs of -i over those of --with, typed as the action says.
+func (a *app) addInputs(ctx context.Context, request *calls.Request, texts []string) error {
+	given, err := a.parseAssignments("-i", texts, "such as -i domain=example.com")
+	if err != nil || len(given) == 0 {
+		return err
+	}
+	values, err := inProject(ctx, a, func(project *workspace.Workspace) (map[string]json.RawMessage, error) {
+		action, err := project.Action(request.Action)
+		if err != nil {
+			return nil, refusedPlugin(err)
+		}
+		return workspace.ConvertSome(request.Action, action.Input, given)
+	})
+	if wrong, ok := errors.AsType[*fault.InputError](err); ok {
+		return usageError(err, wrong.Hint.Text)
+	}
+	if err != nil {
+		return err
+	}
+	all := map[string]json.RawMessage{}
+	if len(request.Input) > 0 {
+		if err := json.Unmarshal(request.Input, &all); err != nil {
+			return err
+		}
+	}
+	maps.Copy(all, values)
+	request.Input, err = json.Marshal(all)
+	return err
 }
 
 // noObject says why a text is no JSON object, in words for people.

@@ -73,6 +73,7 @@ func Run(args []string, system System) int {
 		system = system.quietly()
 	}
 	a := &app{sys: system, times: view.Times{Location: system.Location}, ended: make(chan struct{})}
+	args = shortcut(args)
 	root := a.rootCommand(args)
 	root.SetArgs(args)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -115,6 +116,8 @@ type app struct {
 	jsonNotes bool     // notes are lines of log
 	logSink   *logSink // of a server's log
 
+	stdinIsWorkflow bool // stdin was read as a workflow: it holds no inputs
+
 	root     string // the project's root, once located: file names of problems may be relative to it
 	settings []setting
 }
@@ -151,11 +154,21 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 			return a.readOutput(c)
 		},
 	}
+	isVersion := root.Flags().BoolP("version", "v", false, "print the version")
+	root.RunE = func(c *cobra.Command, _ []string) error {
+		if *isVersion {
+			a.say("%s", a.versionLine())
+			return nil
+		}
+		return c.Help()
+	}
 	group(root)
 	root.SetOut(a.sys.Stdout)
 	root.SetErr(a.sys.Stderr)
 	root.SetIn(a.sys.Stdin)
 	root.SetFlagErrorFunc(flagError)
+	root.SetUsageFunc(usage)
+	root.AddGroup(groups()...)
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.flags.config, "config", "", "use this flowrun.yaml (default: found upwards from the working directory)")
 	flags.StringVar(&a.flags.state, "state", "", "keep state in this folder (default: .flowrun/state beside flowrun.yaml)")
@@ -313,11 +326,21 @@ func (a *app) printError(err error) {
 	}
 	hint = cmp.Or(hintOf(err).Typed(a.commandText).Text, hint)
 	if hint == "" && problem != nil && problem.Code == wire.CodeNotFound {
-		hint = "`" + a.commandText("runs") + "` lists the runs"
+		hint = a.whatLists(problem.Detail)
 	}
 	if hint != "" {
 		fmt.Fprintf(a.sys.Stderr, "%s %s\n", a.style.Cyan("help:"), term.CleanText(hint))
 	}
+}
+
+// whatLists names the command that lists what is not there.
+func (a *app) whatLists(text string) string {
+	for _, group := range []string{"workflow", "schedule", "connection", "secret", "plugin", "token"} {
+		if strings.HasPrefix(text, "there is no "+group+" ") {
+			return "`" + a.commandText(group+"s") + "` lists the " + group + "s"
+		}
+	}
+	return "`" + a.commandText("runs") + "` lists the runs"
 }
 
 // hintOf is what an error says of its remedy.

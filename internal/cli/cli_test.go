@@ -55,7 +55,7 @@ func TestUsageErrorsExitWithTwoAndSuggest(t *testing.T) {
 		"a misspelt colour mode":            {[]string{"version", "--color", "alway"}, "did you mean `always`?"},
 		"a missing argument":                {[]string{"run"}, "usage: flowrun run WORKFLOW"},
 		"an argument too many":              {[]string{"version", "x"}, "usage: flowrun version"},
-		"a group without a command":         {[]string{"config"}, "explain, paths, show"},
+		"a group without a command":         {[]string{"key"}, "check, rotate"},
 		"a call without an action":          {[]string{"call", "netinfo"}, "`flowrun plugins actions` lists the actions"},
 		"a call whose input is no JSON":     {[]string{"call", "a.b", "--with", "{"}, "such as --with"},
 		"a limit out of range":              {[]string{"runs", "--limit", "0"}, "--limit takes 1 to 1000"},

@@ -18,20 +18,23 @@ import (
 )
 
 func (a *app) configCommand() *cobra.Command {
-	c := group(&cobra.Command{Use: "config", Short: "What the settings are and where they come from"}, &cobra.Command{
+	subs := []*cobra.Command{{
 		Use: "show", Short: "Show all settings and their origins", Args: exactArgs(),
-		RunE: func(*cobra.Command, []string) error { return a.showConfig() },
-	}, &cobra.Command{
+		Example: "  flowrun config show\n  flowrun config show -o json",
+		RunE:    func(*cobra.Command, []string) error { return a.showConfig() },
+	}, {
 		Use: "paths", Short: "Show the files and folders in use", Args: exactArgs(),
-		RunE: func(*cobra.Command, []string) error { return a.showPaths() },
-	}, &cobra.Command{
+		Example: "  flowrun config paths\n  flowrun config paths --sandbox",
+		RunE:    func(*cobra.Command, []string) error { return a.showPaths() },
+	}, {
 		Use: "explain KEY", Short: "Show where a setting may come from and which origin won", Args: exactArgs("KEY"),
-		RunE: func(_ *cobra.Command, args []string) error { return a.explainConfig(args[0]) },
-	})
-	for _, sub := range c.Commands() {
+		Example: "  flowrun config explain state\n  flowrun config explain server.listen -o json",
+		RunE:    func(_ *cobra.Command, args []string) error { return a.explainConfig(args[0]) },
+	}}
+	for _, sub := range subs {
 		a.sandboxFlag(withText(sub), "as a sandbox run has them")
 	}
-	return c
+	return listGroup(&cobra.Command{Use: "config", Short: "What the settings are and where they come from"}, subs)
 }
 
 // settingItem is one setting for programs.
@@ -40,6 +43,7 @@ type settingItem struct {
 	Value  string      `json:"value"`
 	Source string      `json:"source"`
 	Others []candidate `json:"others,omitempty"`
+	Asked  []string    `json:"asked,omitempty"` // where the setting may come from, in the order of precedence
 }
 
 func (s setting) item() settingItem {
@@ -136,10 +140,40 @@ func (a *app) explainConfig(key string) error {
 		keys := texts(settings, func(s setting) string { return s.Key })
 		return notFoundError(fmt.Errorf("there is no setting %q", key), cmp.Or(diag.DidYouMean(key, keys).Text, "`flowrun config show` lists the settings"))
 	}
-	return a.print(settings[at].item(), func() { a.printExplanation(settings[at]) })
+	item := settings[at].item()
+	item.Asked = a.askedFor(key)
+	return a.print(item, func() { a.printExplanation(settings[at], item.Asked) })
 }
 
-func (a *app) printExplanation(s setting) {
+// askedFor are the places that are asked for a setting, the first one that knows it wins.
+func (a *app) askedFor(key string) []string {
+	file := projectFileName
+	if at, err := a.locate(); err == nil && at.projectFile != "" {
+		file = a.shownPath(at.projectFile)
+	}
+	for _, own := range ownSettings {
+		if own.key != key {
+			continue
+		}
+		places := []string{own.flag, own.env}
+		switch key {
+		case "config":
+			return append(places, "found upwards from the working directory")
+		case "state":
+			return append(places, "STATE_DIRECTORY", "beside "+projectFileName, a.userConfigFile(), "XDG_STATE_HOME", "default")
+		}
+		return append(places, a.userConfigFile(), "default")
+	}
+	if key == listenKey {
+		return []string{"--listen", listenVariable, file, "default"}
+	}
+	if _, ok := projectDefaults[key]; ok {
+		return []string{file, "default"}
+	}
+	return []string{file}
+}
+
+func (a *app) printExplanation(s setting, asked []string) {
 	out, style := a.sys.Stdout, a.styleOf(a.sys.Stdout)
 	if doc := settingDoc(s.Key); doc != "" {
 		fmt.Fprintf(out, "%s: %s\n", style.Bold(s.Key), doc)
@@ -154,6 +188,15 @@ func (a *app) printExplanation(s setting) {
 		}
 		fmt.Fprintf(out, "%s%s  (%s)\n", mark, term.Clean(from.Value), term.Clean(from.Source))
 	}
+	places := texts(asked, func(place string) string {
+		for _, from := range s.Candidates {
+			if from.Source == place || strings.HasPrefix(from.Source, place+":") {
+				return term.Clean(place)
+			}
+		}
+		return term.Clean(place) + " (nothing)"
+	})
+	fmt.Fprintf(out, "%s %s\n", style.Dim("asked, in this order:"), strings.Join(places, ", "))
 }
 
 func settingDoc(key string) string {

@@ -24,8 +24,9 @@ func (a *app) connectionsCommand() *cobra.Command {
 		a.inSandbox("the simulators' connections, in a store of their own",
 			withText(a.liveFlags(&cobra.Command{
 				Use: "list", Short: "List the connections and their logins", Args: exactArgs(),
-				Long: "List shows the connections of flowrun.yaml. No service is asked: what is known of a login is what is stored.",
-				RunE: func(c *cobra.Command, _ []string) error { return a.listConnections(c.Context()) },
+				Example: "  flowrun connections\n  flowrun connections list -o json",
+				Long:    "List shows the connections of flowrun.yaml. No service is asked: what is known of a login is what is stored.",
+				RunE:    func(c *cobra.Command, _ []string) error { return a.listConnections(c.Context()) },
 			})),
 			withText(a.liveFlags(&cobra.Command{
 				Use: "test [NAME..]", Short: "Try connections: all of them when none is named",
@@ -37,6 +38,7 @@ func (a *app) connectionsCommand() *cobra.Command {
 			a.loginCommand(),
 			withText(a.liveFlags(&cobra.Command{
 				Use: "logout NAME", Short: "Give a login back: the service withdraws the token, and it is forgotten", Args: exactArgs("NAME"),
+				Example: "  flowrun connections logout work_login",
 				Long: "Logout has the service withdraw the token and forgets it. It is forgotten even if the service does not\n" +
 					"answer or refuses; the exit code is 5 then, and the output says why.",
 				RunE: func(c *cobra.Command, args []string) error { return a.logout(c.Context(), args[0]) },

@@ -23,7 +23,8 @@ import (
 )
 
 func (a *app) dbCommand() *cobra.Command {
-	c := group(&cobra.Command{Use: "db", Short: "The store: check, back up, restore, make smaller, look inside"},
+	subs := []*cobra.Command{
+		a.dbStatsCommand(),
 		withText(&cobra.Command{
 			Use: "check [FILE]", Short: "Look for damage in the store, or in a backup", Args: rangeArgs(0, "FILE"),
 			Long: "Check reads all of the store: its pages, the checksum of every record, the indexes and what they refer to.\n" +
@@ -51,16 +52,16 @@ func (a *app) dbCommand() *cobra.Command {
 		}),
 		withText(&cobra.Command{
 			Use: "compact", Short: "Give the free room inside the store's file back", Args: exactArgs(),
+			Example: "  flowrun db compact",
 			Long: "Compact writes the store anew without its free room, checks it, and puts it in the place of the old one.\n" +
 				"Nothing may run. Without it free room is used again by later runs.",
 			RunE: func(c *cobra.Command, _ []string) error { return a.compactDB(c.Context()) },
 		}),
-		a.dbStatsCommand(),
-	)
-	for _, sub := range c.Commands() {
+	}
+	for _, sub := range subs {
 		a.sandboxFlag(sub, "the store of the sandbox")
 	}
-	return c
+	return listGroup(&cobra.Command{Use: "db", Short: "The store: check, back up, restore, make smaller, look inside"}, subs)
 }
 
 // noDB is the refusal where there is no store.
@@ -74,7 +75,7 @@ func (a *app) dbStatsCommand() *cobra.Command {
 		Use: "stats", Short: "Show what the store holds and what room it has, or who takes it", Args: exactArgs(),
 		Example: "  flowrun db stats\n  flowrun db stats --by plugin",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if c.Flags().Changed("by") {
+			if by != "" || c.Flags().Changed("by") {
 				return a.dbOwners(c.Context(), by)
 			}
 			return a.dbStats(c.Context())

@@ -46,7 +46,7 @@ func (a *app) doctor(ctx context.Context, fix bool) error {
 		Config: a.engineConfig(at), Fix: fix, Sandbox: a.sandbox, Zone: a.times.Location, Words: wording{a}, Connect: a.examined,
 		Lacking: func(ctx context.Context, project *workspace.Workspace, workflow *plan.Workflow) diag.List {
 			ready.project = project
-			return ready.lacking(ctx, workflow)
+			return asWarnings(ready.lacking(ctx, workflow), workflow)
 		},
 	})
 	if err != nil {

@@ -24,8 +24,8 @@ var problemCode = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompi
 
 func (a *app) explainCommand() *cobra.Command {
 	return withText(&cobra.Command{
-		Use: "explain CODE|ACTION|FUNCTION|KEY", Short: "Explain a problem's code, an action, a function of expressions or a key of workflow files",
-		Args: exactArgs("CODE|ACTION|FUNCTION|KEY"),
+		Use: "explain CODE|ACTION|PLUGIN|FUNCTION|KEY", Short: "Explain a problem's code, an action, a plugin, a function of expressions or a key of workflow files",
+		Args: exactArgs("CODE|ACTION|PLUGIN|FUNCTION|KEY"),
 		Long: "Explain tells what a code of validate means, what an action takes and gives, with a step to paste, what a\n" +
 			"function of expressions does, or what a key of workflow files is for, with its values, bounds and default.\n" +
 			"With -o json an action is printed as `plugins actions -o json` lists it.",
@@ -69,6 +69,9 @@ func (a *app) explain(ctx context.Context, name string) error {
 	if len(keys) > 0 { // not before: an action has the first right to a name with one dot
 		return a.explainKeys(keys)
 	}
+	if hasActions(actions, name) {
+		return a.explainPlugin(ctx, project, name, actions)
+	}
 	if plugin, _, dotted := strings.Cut(name, "."); broken != nil && (dotted || !hasActions(actions, plugin)) {
 		return broken // it may be one of those that can't be listed
 	}
@@ -89,10 +92,10 @@ func hasActions(actions []*plan.Action, plugin string) bool {
 // unknownTopic names what is nearest among all that can be explained.
 func unknownTopic(name, near string, actions []*plan.Action) error {
 	err := fmt.Errorf("there is no code, action, function or key %q", name)
-	if hasActions(actions, name) {
-		return notFoundError(err, "`flowrun plugins actions "+name+"` lists the actions of this plugin")
-	}
 	names := texts(workspace.Functions(), func(function workspace.FunctionDoc) string { return function.Name })
+	for _, action := range actions {
+		names = append(names, action.Plugin)
+	}
 	for _, action := range actions {
 		names = append(names, action.FullName())
 		if action.Name == name {
@@ -128,6 +131,9 @@ func (a *app) explainAction(action *plan.Action) error {
 		return errors.New(term.Clean(err.Error()))
 	}
 	a.page(a.sys.Stdout).Action(a.sys.Stdout, action, doc)
+	if more := moreOfAction(action.FullName()); more != "" {
+		a.say("\n%s", more)
+	}
 	return nil
 }
 
@@ -139,8 +145,89 @@ func (a *app) explainKeys(keys []workspace.KeyDoc) error {
 				a.say("")
 			}
 			a.page(a.sys.Stdout).Key(a.sys.Stdout, key)
+			if i == 0 || !slices.Equal(keys[i-1].Keys, key.Keys) { // the same keys are told once
+				a.page(a.sys.Stdout).Keys(a.sys.Stdout, "its keys", keysBelow(key))
+			}
+			a.page(a.sys.Stdout).Keys(a.sys.Stdout, "goes with", keysBeside(key))
 		}
 	})
+}
+
+// keysBelow are the keys that a map has, unless they all mean the same.
+func keysBelow(key workspace.KeyDoc) []workspace.KeyDoc {
+	var below []workspace.KeyDoc
+	differ := false
+	for _, name := range key.Keys {
+		below = append(below, keysAt(key.Path+"."+name)...)
+	}
+	for _, one := range below {
+		differ = differ || one.Doc != below[0].Doc
+	}
+	if !differ {
+		return nil
+	}
+	return below
+}
+
+// keysBeside are the other keys that the same kinds of steps or triggers alone have.
+func keysBeside(key workspace.KeyDoc) []workspace.KeyDoc {
+	at := strings.LastIndexByte(key.Path, '.')
+	if at < 0 || len(key.Kinds) == 0 || slices.Contains(key.Kinds, "action") { // those of an action are nearly all
+		return nil
+	}
+	parents, _ := workspace.ExplainKey(key.Path[:at])
+	var beside []workspace.KeyDoc
+	for _, parent := range parents {
+		for _, name := range parent.Keys {
+			for _, other := range keysAt(key.Path[:at] + "." + name) {
+				isOfKind := len(other.Kinds) > 0 && slices.ContainsFunc(other.Kinds, func(kind string) bool { return slices.Contains(key.Kinds, kind) })
+				known := func(one workspace.KeyDoc) bool { return one.Path == other.Path && one.Doc == other.Doc }
+				if isOfKind && other.Path != key.Path && !slices.ContainsFunc(beside, known) {
+					beside = append(beside, other)
+				}
+			}
+		}
+	}
+	return beside
+}
+
+// keysAt are the keys of a path, and of no longer one.
+func keysAt(path string) []workspace.KeyDoc {
+	keys, _ := workspace.ExplainKey(path)
+	return slices.DeleteFunc(slices.Clone(keys), func(key workspace.KeyDoc) bool { return key.Path != path })
+}
+
+// explainPlugin tells what a plugin is, and lists its actions.
+func (a *app) explainPlugin(ctx context.Context, project *workspace.Workspace, name string, actions []*plan.Action) error {
+	own := slices.DeleteFunc(slices.Clone(actions), func(action *plan.Action) bool { return action.Plugin != name })
+	about := workspace.PluginInfo{Name: name, Source: "the engine's own", Doc: "What the engine does itself."}
+	for _, info := range project.Plugins(ctx) {
+		if info.Name == name {
+			about = info
+		}
+	}
+	items := texts(own, func(action *plan.Action) web.ActionItem { return web.NewActionItem(action) })
+	return a.print(map[string]any{"plugin": name, "version": about.Version, "source": about.Source, "doc": about.Doc, "actions": items}, func() {
+		out, style := a.sys.Stdout, a.styleOf(a.sys.Stdout)
+		a.say("%s  %s", style.Bold(name), style.Dim(term.Clean(strings.TrimPrefix(about.Version+", "+about.Source, ", "))))
+		if about.Doc != "" {
+			a.say("\n%s", term.CleanText(about.Doc))
+		}
+		a.say("")
+		a.page(out).Actions(out, own)
+		a.note("more: flowrun explain %s, flowrun plugins docs %s", own[0].FullName(), name)
+	})
+}
+
+// moreOfAction is what schemas do not say of an action of the engine.
+func moreOfAction(name string) string {
+	if name != "core.approve" {
+		return ""
+	}
+	return "The outputs are the fields of the form, with the types that they have there, and `by`, `at` and `comment` stand in the\n" +
+		"run's history. Answer it with `flowrun runs approve RUN STEP --form NAME=VALUE` or `flowrun runs reject RUN STEP`,\n" +
+		"or on the page of `flowrun serve`. `timeout` of the step bounds the wait, and `on_error: {denied: .., timeout: ..}`\n" +
+		"says what follows. docs/people.md has the rest."
 }
 
 // alsoKeys tells of keys that have the name of a function.

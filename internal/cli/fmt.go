@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,23 +20,33 @@ type fmtFlags struct{ check, diff bool }
 func (a *app) fmtCommand() *cobra.Command {
 	flags := new(fmtFlags)
 	c := &cobra.Command{
-		Use: "fmt [PATH...]", Short: "Write workflows in one form",
+		Use: "fmt [PATH|NAME|-...]", Short: "Write workflows in one form",
 		Long: "Fmt rewrites workflows and their tests, in folders too; without a path the project's own. It indents by two,\n" +
 			"takes off quotes that are not needed and the ${{ }} of `if` and `until`. Comments, order and what a file says\n" +
 			"stay. With - it reads stdin and writes stdout. With --check or --diff nothing is written; --check exits with 3\n" +
 			"when a file is not in form. A file that is not YAML is told and left alone (3).",
-		Example: "  flowrun fmt\n  flowrun fmt --check --diff workflows",
+		Example: "  flowrun fmt\n  flowrun fmt report\n  flowrun fmt --check --diff workflows",
 		RunE:    func(c *cobra.Command, args []string) error { return a.format(c.Context(), args, flags) },
 	}
 	c.Flags().BoolVar(&flags.check, "check", false, "write nothing; exit with 3 and list the files that are not in form")
 	c.Flags().BoolVar(&flags.diff, "diff", false, "write nothing; show what would change")
-	return c
+	return withText(c)
+}
+
+// formattedFiles is what `flowrun fmt -o json` prints.
+type formattedFiles struct {
+	Items   []string `json:"items"` // files that were not in form
+	Files   int      `json:"files"`
+	Written bool     `json:"written"`
 }
 
 func (a *app) format(ctx context.Context, paths []string, flags *fmtFlags) error {
 	if slices.Contains(paths, "-") {
-		if len(paths) > 1 {
-			return usageError(errors.New("- stands for stdin alone"), "name files, or -")
+		if err := onlyStdin(paths); err != nil {
+			return err
+		}
+		if a.output == "json" {
+			return usageError(errors.New("- writes the workflow to stdout: -o json would stand in it"), "name the file")
 		}
 		return a.formatStdin(flags)
 	}
@@ -45,7 +54,7 @@ func (a *app) format(ctx context.Context, paths []string, flags *fmtFlags) error
 	if err != nil {
 		return err
 	}
-	changed, wrong := 0, false
+	changed, wrong := []string{}, false
 	for _, file := range files {
 		source, err := a.readWorkflow(file)
 		if err != nil {
@@ -59,15 +68,19 @@ func (a *app) format(ctx context.Context, paths []string, flags *fmtFlags) error
 		if bytes.Equal(source, result) {
 			continue
 		}
-		changed++
+		changed = append(changed, file)
 		if err := a.formatted(file, source, result, flags); err != nil {
 			return err
 		}
 	}
-	if !flags.diff {
-		a.note("%s, %d %s", diag.Count(len(files), "file"), changed, map[bool]string{true: "not in form", false: "changed"}[flags.check])
+	if a.output == "json" {
+		if err := a.print(formattedFiles{changed, len(files), !flags.check && !flags.diff}, nil); err != nil {
+			return err
+		}
+	} else if !flags.diff {
+		a.note("%s, %d %s", diag.Count(len(files), "file"), len(changed), map[bool]string{true: "not in form", false: "changed"}[flags.check])
 	}
-	if wrong || flags.check && changed > 0 {
+	if wrong || flags.check && len(changed) > 0 {
 		return exitWith(exitInvalid)
 	}
 	return nil
@@ -87,7 +100,9 @@ func (a *app) formatOne(file string, source []byte) ([]byte, bool) {
 // formatted writes a file that is not in form, or tells of it.
 func (a *app) formatted(file string, source, result []byte, flags *fmtFlags) error {
 	if flags.diff {
-		a.page(a.sys.Stdout).Diff(a.sys.Stdout, filepath.ToSlash(file), source, result)
+		if a.output == "text" {
+			a.page(a.sys.Stdout).Diff(a.sys.Stdout, filepath.ToSlash(file), source, result)
+		}
 		return nil
 	}
 	if !flags.check {
@@ -95,19 +110,18 @@ func (a *app) formatted(file string, source, result []byte, flags *fmtFlags) err
 			return fmt.Errorf("write %s: %w", safePath(file), err)
 		}
 	}
-	a.say("%s", safePath(file))
+	if a.output == "text" {
+		a.say("%s", safePath(file))
+	}
 	return nil
 }
 
 func (a *app) formatStdin(flags *fmtFlags) error {
-	source, err := io.ReadAll(io.LimitReader(a.sys.Stdin, maxWorkflow+1))
+	source, err := a.readStdin()
 	if err != nil {
-		return fmt.Errorf("read stdin: %w", err)
+		return err
 	}
-	if len(source) > maxWorkflow {
-		return usageError(fmt.Errorf("stdin is larger than %d bytes", maxWorkflow), "")
-	}
-	result, ok := a.formatOne("stdin", source)
+	result, ok := a.formatOne(stdinFile, source)
 	switch {
 	case !ok:
 		return exitWith(exitInvalid)
@@ -127,7 +141,7 @@ func (a *app) formatStdin(flags *fmtFlags) error {
 func (a *app) formatFiles(ctx context.Context, paths []string) ([]string, error) {
 	var files []string
 	if len(paths) == 0 {
-		workflows, err := inProject(ctx, a, func(project *workspace.Workspace) ([]string, error) { return a.workflowFiles(project, nil) })
+		workflows, err := inProject(ctx, a, func(project *workspace.Workspace) ([]string, error) { return a.workflowFiles(ctx, project, nil) })
 		if err != nil {
 			return nil, err
 		}
@@ -138,6 +152,10 @@ func (a *app) formatFiles(ctx context.Context, paths []string) ([]string, error)
 			}
 		}
 		return files, nil
+	}
+	paths, err := a.workflowsNamed(ctx, nil, paths)
+	if err != nil {
+		return nil, err
 	}
 	for _, path := range paths {
 		below, err := a.expandPath(path, "YAML file", isYAML)

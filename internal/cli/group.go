@@ -19,6 +19,7 @@ import (
 // near match, none shows the help where the command does nothing by itself. Those
 // without flags of their own stand where their group is made.
 func group(command *cobra.Command, subs ...*cobra.Command) *cobra.Command {
+	giveAliases(subs)
 	command.AddCommand(subs...)
 	command.Args = subcommandArgs
 	if command.RunE == nil {
@@ -54,8 +55,12 @@ func subcommandArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	names := subcommandNames(c)
+	if !c.HasParent() {
+		names = append(names, shortcutNames()...)
+	}
 	return usageError(fmt.Errorf("%s has no command %q", c.CommandPath(), args[0]),
-		cmp.Or(diag.DidYouMean(args[0], subcommandNames(c)).Text, "`"+c.CommandPath()+" --help` lists the commands"))
+		cmp.Or(diag.DidYouMean(args[0], names).Text, "`"+c.CommandPath()+" --help` lists the commands"))
 }
 
 func subcommandNames(c *cobra.Command) []string {
@@ -72,9 +77,17 @@ func subcommandNames(c *cobra.Command) []string {
 // helpCommand prints the help of a command; one that does not exist is a usage
 // error like anywhere else.
 func helpCommand() *cobra.Command {
+	names := topicNames()
 	return &cobra.Command{
-		Use: "help [COMMAND..]", Short: "Help about any command",
+		Use: "help [COMMAND..|TOPIC]", Short: "Help about a command, or about " + strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1],
+		Example: "  flowrun help runs list\n  flowrun help exit-codes",
 		RunE: func(c *cobra.Command, args []string) error {
+			for _, topic := range helpTopics() {
+				if len(args) == 1 && args[0] == topic.name {
+					topic.write(c.OutOrStdout())
+					return nil
+				}
+			}
 			command, err := commandNamed(c.Root(), args)
 			if err != nil {
 				return err
@@ -93,11 +106,32 @@ func rangeArgs(least int, names ...string) cobra.PositionalArgs {
 		switch {
 		case len(args) < least:
 			return usageError(fmt.Errorf("%s is missing", names[len(args)]), "usage: "+c.UseLine())
+		case len(args) > len(names) && isAssignment(args[len(names)]) && c.Flags().Lookup("input") != nil:
+			return usageError(fmt.Errorf("%s stands alone: an input is given with -i", diag.ShellWord(args[len(names)])),
+				"`"+strings.Join(append([]string{c.CommandPath()}, texts(slices.Concat(args[:len(names)], inputFlagsOf(args[len(names):])), diag.ShellWord)...), " ")+"`")
 		case len(args) > len(names):
 			return usageError(fmt.Errorf("unexpected argument %q", args[len(names)]), "usage: "+c.UseLine())
 		}
 		return nil
 	}
+}
+
+// isAssignment reports whether an argument is NAME=VALUE or NAME:=JSON.
+func isAssignment(text string) bool {
+	name, _, ok := strings.Cut(text, "=")
+	return ok && name != "" && !strings.ContainsAny(name, "/. ")
+}
+
+// inputFlagsOf puts -i before each NAME=VALUE.
+func inputFlagsOf(args []string) []string {
+	var words []string
+	for _, arg := range args {
+		if isAssignment(arg) {
+			words = append(words, "-i")
+		}
+		words = append(words, arg)
+	}
+	return words
 }
 
 var unknownFlag = sync.OnceValue(func() *regexp.Regexp {
@@ -136,9 +170,9 @@ func valueOf(flag *pflag.Flag) string {
 	return "another value"
 }
 
-// texts takes a text of each of several things.
-func texts[T any](things []T, of func(T) string) []string {
-	all := make([]string, len(things))
+// texts takes a part, such as a text, of each of several things.
+func texts[T, U any](things []T, of func(T) U) []U {
+	all := make([]U, len(things))
 	for i, thing := range things {
 		all[i] = of(thing)
 	}

@@ -112,6 +112,9 @@ func (a *app) parseAssignment(flag, text, example string) (string, workspace.Inp
 // readInputFile reads a file that a flag names; "-" is stdin.
 func (a *app) readInputFile(flag, file string) ([]byte, error) {
 	reader := a.sys.Stdin
+	if file == "-" && a.stdinIsWorkflow {
+		return nil, usageError(fmt.Errorf("%s: stdin is the workflow already", flag), "name a file for one of the two")
+	}
 	if file != "-" {
 		opened, err := os.Open(a.abs(file))
 		if err != nil {

@@ -15,12 +15,14 @@ func (a *app) keyCommand() *cobra.Command {
 		a.inSandbox("the key of the sandbox",
 			withText(&cobra.Command{
 				Use: "check", Short: "Look whether the key file opens every sealed value", Args: exactArgs(),
+				Example: "  flowrun key check",
 				Long: "Check opens every login, secret, secret output and plugin state of the store, and names those that the key\n" +
 					"file does not open: it is another store's then, or an old one. That exits with 76. No value is shown.",
 				RunE: func(c *cobra.Command, _ []string) error { return a.checkKey(c.Context()) },
 			}),
 			withText(&cobra.Command{
 				Use: "rotate", Short: "Exchange the key, and seal every value anew", Args: exactArgs(),
+				Example: "  flowrun key rotate",
 				Long: "Rotate puts a new key in the place of the old one and seals every value anew, while runs go on. An\n" +
 					"interrupted rotation loses nothing, and the next one finishes it. The old key is kept in a file beside:\n" +
 					"backups from before need it. Remove it when you need them no more.",

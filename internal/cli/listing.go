@@ -18,7 +18,7 @@ type pageFlags struct {
 // add adds the flags to a command that lists what.
 func (f *pageFlags) add(c *cobra.Command, what string) {
 	sinceFlag(c, &f.since, what)
-	c.Flags().IntVar(&f.limit, "limit", 20, "how many, at most 1000")
+	c.Flags().IntVarP(&f.limit, "limit", "n", 20, "how many, at most 1000")
 	c.Flags().StringVar(&f.cursor, "cursor", "", "go on where a list ended (its next_cursor)")
 }
 

@@ -142,6 +142,9 @@ func (a *app) noteTold(_ string, warnings diag.List) {
 	}
 }
 
+// logVariable asks for what the engine says of itself.
+const logVariable = "FLOWRUN_LOG"
+
 // logger writes what the engine says of itself to stderr when FLOWRUN_LOG names
 // a level, else nowhere: a run's own lines are not disturbed.
 func (a *app) logger() *slog.Logger {
@@ -149,7 +152,7 @@ func (a *app) logger() *slog.Logger {
 		return a.log
 	}
 	var level slog.Level
-	if text := a.env("FLOWRUN_LOG"); text == "" || level.UnmarshalText([]byte(text)) != nil {
+	if text := a.env(logVariable); text == "" || level.UnmarshalText([]byte(text)) != nil {
 		return slog.New(slog.DiscardHandler)
 	}
 	return slog.New(slog.NewTextHandler(a.sys.Stderr, &slog.HandlerOptions{Level: level}))

@@ -45,7 +45,7 @@ func (a *app) manCommand() *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().StringVar(&dir, "dir", "", "write the pages of all commands into this `folder`")
+	c.Flags().StringVar(&dir, "dir", "", "write the pages of all commands into this folder")
 	c.ValidArgsFunction = cobra.NoFileCompletions
 	return c
 }
@@ -157,16 +157,13 @@ func manFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
 		if f.Hidden {
 			return
 		}
-		value, usage := pflag.UnquoteUsage(f)
+		value, usage := valueWord(f), f.Usage+defaultOf(f)
 		name := `\fB` + roff("--"+f.Name) + `\fR`
 		if f.Shorthand != "" {
 			name = `\fB` + roff("-"+f.Shorthand) + `\fR, ` + name
 		}
 		if value != "" {
 			name += ` \fI` + roff(value) + `\fR`
-		}
-		if isTold := f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0" && f.DefValue != "[]" && f.DefValue != "0s"; isTold {
-			usage += " (default: " + f.DefValue + ")"
 		}
 		fmt.Fprintf(b, ".TP\n%s\n%s\n", name, roff(usage))
 	})

@@ -30,11 +30,12 @@ var helloTestTemplate string
 var workflowTemplate string
 
 func (a *app) initCommand() *cobra.Command {
-	return &cobra.Command{
+	return withText(&cobra.Command{
 		Use: "init [DIR]", Short: "Make a project: flowrun.yaml and a first workflow", Args: rangeArgs(0, "DIR"),
-		Long: "Init makes what is missing of a project and changes no file that is there.",
-		RunE: func(c *cobra.Command, args []string) error { return a.initProject(c.Context(), append(args, ".")[0]) },
-	}
+		Example: "  flowrun init\n  flowrun init reports",
+		Long:    "Init makes what is missing of a project and changes no file that is there.",
+		RunE:    func(c *cobra.Command, args []string) error { return a.initProject(c.Context(), append(args, ".")[0]) },
+	})
 }
 
 func (a *app) initProject(ctx context.Context, dir string) error {
@@ -44,29 +45,49 @@ func (a *app) initProject(ctx context.Context, dir string) error {
 		{filepath.Join("workflows", "hello.test.yaml"), helloTestTemplate},
 		{".gitignore", ".flowrun/state/\n"},
 	}
+	made := initAnswer{Files: []initFile{}}
 	for _, file := range files {
 		path := filepath.Join(a.abs(dir), file.path)
 		shown := safePath(filepath.Join(dir, file.path))
 		switch err := createFile(path, file.content); {
 		case errors.Is(err, fs.ErrExist):
-			fmt.Fprintf(a.sys.Stdout, "kept     %s\n", shown)
+			made.add("kept", shown)
 		case err != nil:
 			return err
 		default:
-			fmt.Fprintf(a.sys.Stdout, "created  %s\n", shown)
+			made.add("created", shown)
 		}
 	}
-	a.initSchema(ctx, dir)
+	a.initSchema(ctx, dir, &made)
 	next := "flowrun run --sandbox workflows/hello.yaml"
 	if filepath.Clean(dir) != "." {
 		next = "cd " + diag.ShellWord(dir) + " && " + next
 	}
-	fmt.Fprintf(a.sys.Stderr, "%s %s\n", a.style.Dim("try:"), a.style.Cyan(next))
-	return nil
+	made.Next = next
+	return a.print(made, func() {
+		for _, file := range made.Files {
+			a.say("%-8s %s", file.What, file.File)
+		}
+		fmt.Fprintf(a.sys.Stderr, "%s %s\n", a.style.Dim("try:"), a.style.Cyan(next))
+	})
 }
 
+// initAnswer is what `flowrun init -o json` prints.
+type initAnswer struct {
+	Files []initFile `json:"files"`
+	Next  string     `json:"next"` // the command to try
+}
+
+// initFile is a file of a project with what was done about it.
+type initFile struct {
+	File string `json:"file"`
+	What string `json:"what"` // created, kept, updated
+}
+
+func (m *initAnswer) add(what, file string) { m.Files = append(m.Files, initFile{file, what}) }
+
 // initSchema writes the schema for editors. A project is one without it too.
-func (a *app) initSchema(ctx context.Context, dir string) {
+func (a *app) initSchema(ctx context.Context, dir string, made *initAnswer) {
 	root := a.abs(dir)
 	at := place{root: root, projectFile: filepath.Join(root, projectFileName)}
 	at.stateDir, at.stateSource = a.stateDir(at.projectFile)
@@ -78,7 +99,7 @@ func (a *app) initSchema(ctx context.Context, dir string) {
 		err = errors.Join(err, failed)
 	}
 	if what != "" {
-		fmt.Fprintf(a.sys.Stdout, "%-8s %s\n", what, safePath(filepath.Join(dir, schemaFile)))
+		made.add(what, safePath(filepath.Join(dir, schemaFile)))
 	}
 	if err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
@@ -104,10 +125,11 @@ func createFile(path, content string) error {
 }
 
 func (a *app) newCommand() *cobra.Command {
-	return group(&cobra.Command{Use: "new", Short: "Make a workflow"}, &cobra.Command{
+	return group(&cobra.Command{Use: "new", Short: "Make a workflow"}, withText(&cobra.Command{
 		Use: "workflow NAME", Short: "Make workflows/NAME.yaml", Args: exactArgs("NAME"),
-		RunE: func(_ *cobra.Command, args []string) error { return a.newWorkflow(args[0]) },
-	})
+		Example: "  flowrun new workflow weekly-report",
+		RunE:    func(_ *cobra.Command, args []string) error { return a.newWorkflow(args[0]) },
+	}))
 }
 
 var workflowName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`) })
@@ -129,7 +151,8 @@ func (a *app) newWorkflow(name string) error {
 	case err != nil:
 		return err
 	}
-	fmt.Fprintf(a.sys.Stdout, "created  %s\n", safePath(shown))
-	a.page(a.sys.Stderr).Next(a.sys.Stderr, "check it:", "validate", shown)
-	return nil
+	return a.print(map[string]string{"name": name, "file": shown}, func() {
+		a.say("created  %s", safePath(shown))
+		a.next("check it:", "validate", shown)
+	})
 }

@@ -24,7 +24,7 @@ func (a *app) planCommand() *cobra.Command {
 			"connections, secrets and hosts are used, where cursors stand, and how many calls and minutes the rate limits\n" +
 			"allow. No service is called. Inputs that are not given stay unknown. -o json is the same for the same workflow,\n" +
 			"so that two plans can be compared in a review.",
-		Example: "  flowrun plan workflows/report.yaml -i site=A\n  flowrun plan workflows/report.yaml -o json > plan.json",
+		Example: "  flowrun plan workflows/report.yaml -i site=A\n  flowrun plan report -o json > plan.json",
 		RunE:    func(c *cobra.Command, args []string) error { return a.plan(c.Context(), args[0], flags) },
 	}
 	c.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "an input: NAME=VALUE, NAME:=JSON or NAME=@FILE with JSON; @@ is a literal @")
@@ -34,7 +34,7 @@ func (a *app) planCommand() *cobra.Command {
 }
 
 func (a *app) plan(ctx context.Context, file string, flags *inputFlags) error {
-	source, err := a.readWorkflow(file)
+	file, source, err := a.workflowSource(ctx, file)
 	if err != nil {
 		return err
 	}

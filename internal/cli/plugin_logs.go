@@ -27,7 +27,8 @@ func (a *app) pluginLogsCommand() *cobra.Command {
 		Example: "  flowrun plugins logs netinfo -n 50\n  flowrun plugins logs netinfo --follow",
 		RunE:    func(c *cobra.Command, args []string) error { return a.pluginLogs(c.Context(), args[0], lines, follow) },
 	}
-	c.Flags().IntVarP(&lines, "lines", "n", 200, "how many lines, 0 for all that are kept")
+	c.Flags().IntVarP(&lines, "tail", "n", 200, "how many lines, 0 for all that are kept")
+	a.oldFlag(c, "lines", "", "tail")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes, until Ctrl-C")
 	return withText(c)
 }

@@ -17,6 +17,7 @@ func (a *app) pluginsCommand() *cobra.Command {
 	return listGroup(&cobra.Command{Use: "plugins", Short: "The plugins and their actions"}, append([]*cobra.Command{
 		withText(&cobra.Command{
 			Use: "list", Short: "List the plugins", Args: exactArgs(),
+			Example: "  flowrun plugins\n  flowrun plugins list -o json",
 			Long: "List asks the server of this store, where one runs: it shows the plugins in force there. One whose file has\n" +
 				"changed and that a workflow would break by waits; why, and where, stands below the list and in `waiting` of\n" +
 				"-o json. Without a server the files are in force as they are.",
@@ -49,6 +50,7 @@ func (a *app) pluginsCommand() *cobra.Command {
 		// It stands here for the help alone: Run serves plugins before commands are built.
 		{
 			Use: "serve NAME", Short: "Be a bundled plugin; the engine runs this", Args: exactArgs("NAME"),
+			Example: "  flowrun plugins serve netinfo",
 			RunE: func(_ *cobra.Command, args []string) error {
 				return usageError(fmt.Errorf("plugins serve %s takes no flags before it", args[0]), "type `flowrun plugins serve NAME`")
 			},

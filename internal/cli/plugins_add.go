@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,30 +62,35 @@ func (a *app) pluginAddCommands() []*cobra.Command {
 		Example: "  flowrun plugins add ./words\n  flowrun plugins add ./words --no-grants\n  flowrun plugins add https://example.com/words-1.0.0.tar.gz --checksums https://example.com/SHA256SUMS",
 		RunE:    func(c *cobra.Command, args []string) error { return a.addPlugin(c.Context(), args[0], add) },
 	}, &add)
+	withText(adding)
 	adding.Flags().StringVar(&add.name, "name", "", "the plugin's name (default: that of its manifest, or of the file)")
 	adding.Flags().BoolVar(&add.grant.yes, "yes", false, "grant what it asks for")
 	adding.Flags().BoolVar(&add.grant.none, "no-grants", false, "take it in, and grant nothing")
 	add.grant.noneFlag = "--no-grants"
 	updating := trust(&cobra.Command{
 		Use: "update NAME [SOURCE]", Short: "Take over what a plugin is now, or is elsewhere", Args: rangeArgs(1, "NAME", "SOURCE"),
+		Example: "  flowrun plugins update words\n  flowrun plugins update words ./words-2.0.0.tar.gz",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.updatePlugin(c.Context(), args[0], argument(args, 1), update)
 		},
 	}, &update)
 	updating.Flags().StringVar(&update.acceptKey, "accept-key", "", "the new key, ed25519:BASE64, that its publisher told you of")
-	granting := &cobra.Command{
+	withText(updating)
+	granting := withText(&cobra.Command{
 		Use: "grants [NAME]", Short: "What plugins ask for and are granted; with NAME, grant it", Args: rangeArgs(0, "NAME"),
+		Example: "  flowrun plugins grants words",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.grantPlugin(c.Context(), argument(args, 0), grants.grant)
 		},
-	}
+	})
 	granting.Flags().BoolVar(&grants.grant.yes, "yes", false, "with NAME: grant what it asks for")
 	return []*cobra.Command{
 		adding, updating, granting,
-		{
+		withText(&cobra.Command{
 			Use: "remove NAME", Short: "Take a plugin out of flowrun.yaml and flowrun.lock", Args: exactArgs("NAME"),
-			RunE: func(_ *cobra.Command, args []string) error { return a.removePlugin(args[0]) },
-		},
+			Example: "  flowrun plugins remove words",
+			RunE:    func(_ *cobra.Command, args []string) error { return a.removePlugin(args[0]) },
+		}),
 	}
 }
 
@@ -270,8 +276,9 @@ func (a *app) addPlugin(ctx context.Context, source string, flags addFlags) erro
 	if err := l.write(l.lock.With(entry), edited); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.sys.Stdout, "added %s %s to %s and %s\n", name, term.Clean(entry.Version), projectFileName, lockfile.Name)
-	return nil
+	return a.print(itemOfEntry(entry), func() {
+		a.say("added %s %s to %s and %s", name, term.Clean(entry.Version), projectFileName, lockfile.Name)
+	})
 }
 
 // byHand says what to write where a command can't.
@@ -284,6 +291,9 @@ func byHand(err error) error {
 
 // showEntry shows what is about to be taken in.
 func (a *app) showEntry(entry lockfile.Plugin) {
+	if a.output == "json" {
+		return
+	}
 	line := func(label, text string) { fmt.Fprintf(a.sys.Stdout, "%-10s %s\n", label, term.Clean(text)) }
 	line("plugin", entry.Name+" "+entry.Version)
 	line("source", entry.Source)
@@ -364,8 +374,9 @@ func (a *app) updatePlugin(ctx context.Context, name, source string, flags addFl
 	if err := l.write(l.lock.With(entry), edited); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.sys.Stdout, "updated %s in %s: %s, before %s\n", name, lockfile.Name, term.Clean(entry.Version), term.Clean(cmp.Or(old.Version, "not locked")))
-	return nil
+	return a.print(itemOfEntry(entry), func() {
+		a.say("updated %s in %s: %s, before %s", name, lockfile.Name, term.Clean(entry.Version), term.Clean(cmp.Or(old.Version, "not locked")))
+	})
 }
 
 // ownPlugin finds a plugin that flowrun.yaml has with a source.
@@ -379,6 +390,10 @@ func (a *app) ownPlugin(name string) (*lockedProject, project.Plugin, error) {
 		var names []string
 		for _, plugin := range l.project.Plugins {
 			names = append(names, plugin.Name)
+		}
+		if slices.Contains(bundledNames(), name) {
+			return nil, plugin, notFoundError(fmt.Errorf("plugin %s is bundled: it is part of flowrun, and is another one when flowrun is", name),
+				"`flowrun plugins show "+name+"` tells of it; a plugin of your own is taken in by `flowrun plugins add SOURCE`")
 		}
 		return nil, plugin, notFoundError(fmt.Errorf("%s has no plugin %s with a source", projectFileName, name), diag.DidYouMean(name, names).Text)
 	}
@@ -397,8 +412,7 @@ func (a *app) removePlugin(name string) error {
 	if err := l.write(l.lock.Without(name), edited); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.sys.Stdout, "removed %s from %s and %s\n", name, projectFileName, lockfile.Name)
-	return nil
+	return a.print(map[string]string{"removed": name}, func() { a.say("removed %s from %s and %s", name, projectFileName, lockfile.Name) })
 }
 
 // grantPlugin shows what plugins ask for and have; with a name it grants it.
@@ -422,8 +436,7 @@ func (a *app) grantPlugin(ctx context.Context, name string, flags grantFlags) er
 	a.showEntry(entry)
 	missing := workspace.Grants(entry.Wants).Without(workspace.GrantsOf(plugin.Grants))
 	if missing.Empty() {
-		fmt.Fprintf(a.sys.Stdout, "%s is granted what it asks for\n", name)
-		return nil
+		return a.print(itemOfEntry(entry), func() { a.say("%s is granted what it asks for", name) })
 	}
 	more, err := a.askGrants(name, missing, flags)
 	if err != nil || more.Empty() {
@@ -438,17 +451,21 @@ func (a *app) grantPlugin(ctx context.Context, name string, flags grantFlags) er
 	if err := l.write(l.lock.With(entry), edited); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.sys.Stdout, "granted %s: %s\n", name, term.Clean(more.String()))
-	return nil
+	return a.print(itemOfEntry(entry), func() { a.say("granted %s: %s", name, term.Clean(more.String())) })
 }
 
 func (a *app) listGrants(loaded *workspace.Workspace) error {
+	items := []entryItem{}
 	for _, name := range loaded.PluginNames() {
 		wants, granted, err := loaded.PluginGrants(name)
 		if err != nil || wants.Empty() && granted.Empty() {
 			continue
 		}
-		fmt.Fprintf(a.sys.Stdout, "%-16s asks for %s; granted %s\n", name, term.Clean(cmp.Or(wants.String(), "nothing")), term.Clean(cmp.Or(granted.String(), "nothing")))
+		items = append(items, entryItem{Plugin: name, Wants: wants, Granted: granted})
 	}
-	return nil
+	return a.print(map[string]any{"items": items, "next_cursor": nil}, func() {
+		for _, item := range items {
+			a.say("%-16s asks for %s; granted %s", item.Plugin, term.Clean(cmp.Or(item.Wants.String(), "nothing")), term.Clean(cmp.Or(item.Granted.String(), "nothing")))
+		}
+	})
 }

@@ -29,15 +29,17 @@ const interpreterTime = 5 * time.Second
 
 func (a *app) pluginLockCommands() []*cobra.Command {
 	return []*cobra.Command{
-		{
+		withText(&cobra.Command{
 			Use: "lock", Short: "Write flowrun.lock: what runs of each plugin, on this platform", Args: exactArgs(),
+			Example: "  flowrun plugins lock",
 			Long: "Lock writes into flowrun.lock what each plugin is that it does not have yet, and what flowrun.yaml grants\n" +
 				"now. Digests of other platforms stay. A plugin that is not what the lock has is not taken over: update does that.",
 			RunE: func(c *cobra.Command, _ []string) error { return a.lockPlugins(c.Context()) },
-		},
+		}),
 		withText(&cobra.Command{
 			Use: "verify", Short: "Hold every plugin against flowrun.lock, and fetch what this machine lacks", Args: exactArgs(),
-			RunE: func(c *cobra.Command, _ []string) error { return a.verifyPlugins(c.Context()) },
+			Example: "  flowrun plugins verify\n  flowrun plugins verify -o json",
+			RunE:    func(c *cobra.Command, _ []string) error { return a.verifyPlugins(c.Context()) },
 		}),
 	}
 }
@@ -258,8 +260,30 @@ func (a *app) lockPlugins(ctx context.Context) error {
 	if err := l.write(lock, nil); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.sys.Stdout, "wrote %s: %s\n", lockfile.Name, diag.Count(len(lock.Plugins), "plugin"))
-	return nil
+	items := texts(lock.Plugins, itemOfEntry)
+	return a.print(map[string]any{"items": items, "next_cursor": nil}, func() {
+		a.say("wrote %s: %s", lockfile.Name, diag.Count(len(lock.Plugins), "plugin"))
+	})
+}
+
+// entryItem is a plugin of flowrun.lock for programs.
+type entryItem struct {
+	Plugin  string           `json:"plugin"`
+	Version string           `json:"version,omitempty"`
+	Source  string           `json:"source,omitempty"`
+	Digest  string           `json:"digest,omitempty"` // for this platform
+	Signer  string           `json:"signer,omitempty"`
+	Wants   workspace.Grants `json:"wants"`
+	Granted workspace.Grants `json:"granted"`
+}
+
+func itemOfEntry(entry lockfile.Plugin) entryItem {
+	item := entryItem{Plugin: entry.Name, Version: entry.Version, Source: entry.Source, Signer: entry.Signer,
+		Wants: workspace.Grants(entry.Wants), Granted: workspace.Grants(entry.Grants)}
+	if digest := entry.Digest(workspace.Platform()); digest != "" {
+		item.Digest = "sha256:" + digest
+	}
+	return item
 }
 
 // lockedNow is the entry of a plugin as it is now, which must be what is locked of it.

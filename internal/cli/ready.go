@@ -39,18 +39,18 @@ func (a *app) ready(ctx context.Context) error {
 	}
 	client, info, err := web.Dial(ctx, at.stateDir)
 	if gone, ok := errors.AsType[*web.GoneError](err); ok {
-		return a.notReady(gone.Closing())
+		return a.notReady(ctx, gone.Closing())
 	}
 	if err != nil {
 		return err
 	}
 	defer client.Close()
 	if !info.Serve {
-		return a.notReady(false)
+		return a.notReady(ctx, false)
 	}
 	err = client.Ready(ctx)
 	if gone, ok := errors.AsType[*web.GoneError](err); ok {
-		return a.notReady(gone.Closing())
+		return a.notReady(ctx, gone.Closing())
 	}
 	if problem, ok := errors.AsType[*web.Problem](err); ok && problem.Code == wire.CodeUnavailable {
 		return &codedError{code: exitNoServer, err: fmt.Errorf("process %d takes no requests: %s", info.PID, problem.Detail), hint: "`" + a.commandText("doctor") + "` says what is wrong"}
@@ -62,9 +62,13 @@ func (a *app) ready(ctx context.Context) error {
 }
 
 // notReady says that no server answers here, or that it is about to end.
-func (a *app) notReady(isClosing bool) error {
+func (a *app) notReady(ctx context.Context, isClosing bool) error {
 	if isClosing {
 		return &codedError{code: exitNoServer, err: errors.New("the server is ending")}
 	}
-	return &codedError{code: exitNoServer, err: errors.New("no `flowrun serve` runs here"), hint: "`" + a.commandText("serve") + "` starts one"}
+	hint := "`" + a.commandText("serve") + "` starts one"
+	if a.onlySandboxServes(ctx) {
+		hint = "one of the sandbox does: `" + a.commandText("ready") + " --sandbox`"
+	}
+	return &codedError{code: exitNoServer, err: errors.New("no `flowrun serve` runs here"), hint: hint}
 }

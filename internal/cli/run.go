@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -54,11 +55,13 @@ func (a *app) runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run WORKFLOW",
 		Short: "Run a workflow and wait for its end",
-		Long: "Run checks a workflow and runs it. Every step is durable: after a crash, `flowrun runs resume RUN`\n" +
-			"goes on where it stopped. The first Ctrl-C cancels the run and lets its finally steps run, the second kills.",
-		Example: "  flowrun run workflows/report.yaml -i site=A -i options=@options.json\n" +
+		Long: "Run checks a workflow and runs it. WORKFLOW is a file, the name of a workflow of the project, or - for stdin;\n" +
+			"a file comes first where both fit. Every step is durable: after a crash, `flowrun runs resume RUN` goes on\n" +
+			"where it stopped. The first Ctrl-C cancels the run and lets its finally steps run, the second kills.",
+		Example: "  flowrun run report -i site=A -i options=@options.json\n" +
 			"  flowrun run --sandbox workflows/hello.yaml -o json\n" +
-			"  flowrun run workflows/report.yaml --out table=report.md",
+			"  flowrun run workflows/report.yaml --out table=report.md\n" +
+			"  sed s/staging/live/ report.yaml | flowrun run -",
 		Args: exactArgs("WORKFLOW"), ValidArgsFunction: completeWorkflows,
 		RunE: func(c *cobra.Command, args []string) error { return a.run(c.Context(), args[0], flags) },
 	}
@@ -71,7 +74,7 @@ func (a *app) runCommand() *cobra.Command {
 }
 
 func (a *app) run(ctx context.Context, file string, flags *runFlags) error {
-	request, err := a.startRequest(file, flags)
+	request, err := a.startRequest(ctx, file, flags)
 	if err != nil {
 		return err
 	}
@@ -113,13 +116,13 @@ func (f *followFlags) role() role {
 }
 
 // startRequest reads the workflow and the inputs.
-func (a *app) startRequest(file string, flags *runFlags) (engine.StartRequest, error) {
-	request := engine.StartRequest{File: filepath.ToSlash(filepath.Clean(file)), Dir: a.sys.Dir, By: a.user()}
-	source, err := a.readWorkflow(file)
+func (a *app) startRequest(ctx context.Context, name string, flags *runFlags) (engine.StartRequest, error) {
+	request := engine.StartRequest{Dir: a.sys.Dir, By: a.user()}
+	file, source, err := a.workflowSource(ctx, name)
 	if err != nil {
 		return request, err
 	}
-	request.Source = source
+	request.File, request.Source = filepath.ToSlash(filepath.Clean(file)), source
 	if request.Inputs, err = a.readInputs(flags.inputs, flags.inputsFile); err != nil {
 		return request, err
 	}
@@ -225,7 +228,10 @@ func (f *follower) finish(ctx context.Context, outs []outFile) error {
 		f.session.owner.engine.RestPlugins()
 	}
 	written := f.app.writeOuts(ctx, f.session.client, result, outs) // before the end is printed: its last line is the next command
-	err = f.app.printEnd(result)
+	if written != nil {
+		outs = nil // what stands in no file is printed
+	}
+	err = f.app.printEnd(result, outs)
 	if err == nil {
 		err = written
 	}
@@ -261,7 +267,7 @@ func (s *session) leaveNow() error {
 
 // printEnd prints a run's end: one JSON object, or its error and outputs, and
 // the next command.
-func (a *app) printEnd(result *runs.Result) error {
+func (a *app) printEnd(result *runs.Result, outs []outFile) error {
 	if a.output == "jsonl" {
 		return nil
 	}
@@ -270,10 +276,19 @@ func (a *app) printEnd(result *runs.Result) error {
 			a.page(a.sys.Stderr).Error(a.sys.Stderr, result)
 		}
 		if len(result.Outputs) > 0 {
-			a.page(a.sys.Stdout).Outputs(a.sys.Stdout, result.Outputs)
+			a.page(a.sys.Stdout).Outputs(a.sys.Stdout, unwritten(result.Outputs, outs))
 		}
 		a.suggestFor(result)
 	})
+}
+
+// unwritten are the outputs that stand in no file: what --out wrote is not printed too.
+func unwritten(outputs map[string]json.RawMessage, outs []outFile) map[string]json.RawMessage {
+	rest := maps.Clone(outputs)
+	for _, out := range outs {
+		delete(rest, out.name)
+	}
+	return rest
 }
 
 // suggestFor is suggest where the steps are known: it names the step that waits

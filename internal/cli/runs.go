@@ -34,7 +34,8 @@ func (a *app) runsCommand() *cobra.Command {
 		a.runsOutputCommand(),
 		withOutput(a.liveFlags(a.onRun(&cobra.Command{
 			Use: "watch [RUN]", Short: "Follow a run until it ends",
-			Long: "Watch shows a run until it ends and exits as `run` would. Ctrl-C leaves it running.\n" + runHelp,
+			Example: "  flowrun runs watch\n  flowrun runs watch -w weekly",
+			Long:    "Watch shows a run until it ends and exits as `run` would. Ctrl-C leaves it running.\n" + runHelp,
 		}, goingRun(), func(ctx context.Context, run *runRef, _ []string) error { return a.watchRun(ctx, run) })), "text", "json", "jsonl"),
 		a.runsLogsCommand(), a.runsEventsCommand(),
 		a.runsCancelCommand(), a.runsResumeCommand(), a.runsRerunCommand(), a.runsDeliverCommand(),
@@ -178,7 +179,9 @@ func (a *app) readStep(ctx context.Context, run *runRef, path string) (step runs
 
 func (a *app) runsEventsCommand() *cobra.Command {
 	var from uint64
-	c := a.onRun(&cobra.Command{Use: "events [RUN]", Short: "Print what was stored of a run, in order", Long: "Events prints the journal of a run as it is stored.\n" + runHelp}, anyRun(),
+	c := a.onRun(&cobra.Command{Use: "events [RUN]", Short: "Print what was stored of a run, in order",
+		Example: "  flowrun runs events last\n  flowrun runs events r5f8 --from 40 -o jsonl",
+		Long:    "Events prints the journal of a run as it is stored.\n" + runHelp}, anyRun(),
 		func(ctx context.Context, run *runRef, _ []string) error { return a.showEvents(ctx, run, from) })
 	c.Flags().Uint64Var(&from, "from", 1, "the first sequence number")
 	return withOutput(c, "text", "json", "jsonl")

@@ -31,7 +31,9 @@ const actHelp = "RUN is an id, its first or last letters (4 or more), last, @fai
 
 func (a *app) runsCancelCommand() *cobra.Command {
 	var noWait bool
-	c := a.onRun(&cobra.Command{Use: "cancel [RUN]", Short: "Cancel a run; its finally steps run", Long: "Cancel lets no new step begin, ends the calls in flight and runs the finally steps.\n" + actHelp}, cancelRun(),
+	c := a.onRun(&cobra.Command{Use: "cancel [RUN]", Short: "Cancel a run; its finally steps run",
+		Example: "  flowrun runs cancel r5f8\n  flowrun runs cancel -w weekly --no-wait",
+		Long:    "Cancel lets no new step begin, ends the calls in flight and runs the finally steps.\n" + actHelp}, cancelRun(),
 		func(ctx context.Context, run *runRef, _ []string) error { return a.cancelRun(ctx, run, noWait) })
 	c.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for its end")
 	return withText(a.liveFlags(c))
@@ -67,6 +69,7 @@ func (a *app) runsResumeCommand() *cobra.Command {
 	flags, request := new(followFlags), engine.ResumeRequest{Dir: a.sys.Dir, By: a.user()}
 	c := a.onRun(&cobra.Command{
 		Use: "resume [RUN]", Short: "Go on with a run where it stopped",
+		Example: "  flowrun runs resume @failed\n  flowrun runs resume r5f8 --with-latest",
 		Long: "Resume goes on with a run that failed, was canceled or paused, or whose process died.\n" +
 			"What succeeded is not done again. With --with-latest it goes on by the workflow's file as it is now:\n" +
 			"steps that have run must stand there unchanged, those that failed or never began may be others.\n" + actHelp,

@@ -46,7 +46,7 @@ func (a *app) decideCommands() []*cobra.Command {
 			Use: "resolve [RUN] [STEP]", Short: "Say how a call with an unknown outcome ended",
 			Long: "Resolve closes an unknown outcome: the call took effect (--happened, with its outputs where steps read\n" +
 				"them), it did not and is sent again (--did-not), or the step is left out (--skip).",
-			Example: "  flowrun runs resolve r5f8 cleanup --happened --output '{\"id\": 7}'\n  flowrun runs resolve -w nightly --did-not",
+			Example: "  flowrun runs resolve r5f8 cleanup --happened --outputs '{\"id\": 7}'\n  flowrun runs resolve -w nightly --did-not",
 		}),
 	}
 }
@@ -64,9 +64,12 @@ func (a *app) decideCommand(act engine.Act, fit runFit, need runs.Need, c *cobra
 	}, "STEP")
 	if act == engine.ActResolve {
 		c.Flags().BoolVar(&flags.happened, "happened", false, "the call took effect")
-		c.Flags().StringVar(&flags.payload, "output", "", "with --happened: the step's outputs as JSON, or @FILE")
+		c.Flags().StringVar(&flags.payload, "outputs", "", "with --happened: the step's outputs as JSON, or @FILE")
 		c.Flags().BoolVar(&flags.didNot, "did-not", false, "the call took no effect: send it again")
 		c.Flags().BoolVar(&flags.skip, "skip", false, "go on without the step")
+		withText(c)
+		format := c.Flags().Lookup("output")
+		format.Value = outputsOrFormat{format.Value, &flags.payload, func() { a.renamed("--output JSON", "--outputs") }}
 		return c
 	}
 	if act != engine.ActReject {
@@ -87,7 +90,7 @@ func (a *app) decideRequest(act engine.Act, flags *decideFlags) (engine.DecideRe
 	}
 	flag := "--payload"
 	if act == engine.ActResolve {
-		flag = "--output"
+		flag = "--outputs"
 		if request.Outcome, err = flags.outcome(); err != nil {
 			return request, err
 		}
@@ -129,7 +132,7 @@ func (f *decideFlags) outcome() (string, error) {
 		return "", usageError(errors.New("resolve takes exactly one of --happened, --did-not and --skip"), "look into the service first: did the call take effect?")
 	}
 	if f.payload != "" && words[0] != "happened" {
-		return "", usageError(errors.New("--output belongs to --happened"), "")
+		return "", usageError(errors.New("--outputs belongs to --happened"), "")
 	}
 	return words[0], nil
 }

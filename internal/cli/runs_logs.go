@@ -31,7 +31,7 @@ func (a *app) runsLogsCommand() *cobra.Command {
 	c.Flags().StringVar(&filter.Level, "level", "", "only lines of this level and above: debug, info, warn or error")
 	c.Flags().StringVar(&filter.Text, "grep", "", "only lines that hold this text, in letters of either case")
 	sinceFlag(c, &since, "lines written")
-	c.Flags().IntVar(&filter.Tail, "tail", 0, "only the newest `N` lines of those that fit")
+	c.Flags().IntVarP(&filter.Tail, "tail", "n", 0, "only the newest N lines of those that fit")
 	return withOutput(c, "text", "json", "jsonl")
 }
 

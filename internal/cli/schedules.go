@@ -26,11 +26,13 @@ func (a *app) schedulesCommand() *cobra.Command {
 	}, a.inSandbox("the schedules of the sandbox",
 		withText(&cobra.Command{
 			Use: "list", Short: "List the schedules with their next and last fire", Args: exactArgs(),
-			RunE: func(c *cobra.Command, _ []string) error { return a.listSchedules(c.Context()) },
+			Example: "  flowrun schedules\n  flowrun schedules list -o json",
+			RunE:    func(c *cobra.Command, _ []string) error { return a.listSchedules(c.Context()) },
 		}),
 		a.schedulesNextCommand(), a.schedulesFiresCommand(), a.schedulesPauseCommand(),
 		withText(&cobra.Command{
 			Use: "resume " + scheduleArg, Short: "Let a paused schedule fire again, from its next slot on", Args: scheduleArgs,
+			Example: "  flowrun schedules resume weekly-digest/monday",
 			Long: "Resume runs nothing of what the pause left out: `schedules backfill` does. It is also the way on for a schedule\n" +
 				"whose slots were decided while the clock was ahead.",
 			RunE: func(c *cobra.Command, args []string) error {
@@ -50,6 +52,10 @@ func (a *app) listSchedules(ctx context.Context) error {
 		}
 		a.page(a.sys.Stdout).Schedules(a.sys.Stdout, page.Items)
 		if !page.Items[0].Running {
+			if a.onlySandboxServes(ctx) {
+				a.note("nothing starts by itself here: the server that runs is one of the sandbox (`%s --sandbox`)", a.commandText("schedules"))
+				return
+			}
 			a.note("nothing starts by itself now: no server runs (`%s`)", a.commandText("serve"))
 		}
 	})
@@ -84,7 +90,8 @@ func (a *app) schedulesNextCommand() *cobra.Command {
 		Example: "  flowrun schedules next weekly-digest/monday -n 5\n  flowrun schedules next --from 2026-10-24T00:00:00Z",
 		RunE:    func(c *cobra.Command, args []string) error { return a.nextFires(c.Context(), argument(args, 0), flags) },
 	}
-	c.Flags().IntVarP(&flags.n, "n", "n", 10, "how many of each schedule, at most 1000")
+	c.Flags().IntVarP(&flags.n, "limit", "n", 10, "how many of each schedule, at most 1000")
+	a.oldFlag(c, "n", "", "limit")
 	c.Flags().StringVar(&flags.from, "from", "", "those after a time (RFC 3339; default: now)")
 	return withText(c)
 }
@@ -97,7 +104,7 @@ type nextPage struct {
 
 func (a *app) nextFires(ctx context.Context, which string, flags *nextFlags) error {
 	if flags.n < 1 || flags.n > 1000 {
-		return usageError(fmt.Errorf("-n takes 1 to 1000, not %d", flags.n), "")
+		return usageError(fmt.Errorf("--limit takes 1 to 1000, not %d", flags.n), "")
 	}
 	from, err := parseTimeFlag("--from", flags.from)
 	if err != nil {
@@ -172,8 +179,9 @@ func (a *app) schedulesFiresCommand() *cobra.Command {
 	flags := new(pageFlags)
 	c := &cobra.Command{
 		Use: "fires [WORKFLOW[/TRIGGER]]", Short: "Show what triggers did: runs, and slots that were skipped with the reason", Args: rangeArgs(0, "WORKFLOW[/TRIGGER]"),
-		Long: "Fires lists the fires of triggers, the newest slot first. Webhooks, polls and `after` are among them.",
-		RunE: func(c *cobra.Command, args []string) error { return a.listFires(c.Context(), argument(args, 0), flags) },
+		Example: "  flowrun schedules fires --since 24h\n  flowrun schedules fires weekly-digest/monday -n 50",
+		Long:    "Fires lists the fires of triggers, the newest slot first. Webhooks, polls and `after` are among them.",
+		RunE:    func(c *cobra.Command, args []string) error { return a.listFires(c.Context(), argument(args, 0), flags) },
 	}
 	flags.add(c, "slots")
 	return withText(c)

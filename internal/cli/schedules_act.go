@@ -1,36 +1,63 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
-const scheduleArg = "WORKFLOW/TRIGGER"
+const scheduleArg = "WORKFLOW[/TRIGGER]"
 
-// scheduleArgs takes the id of a schedule. One that no schedule can have goes
-// nowhere.
-func scheduleArgs(c *cobra.Command, args []string) error {
-	if err := exactArgs(scheduleArg)(c, args); err != nil {
-		return err
+// scheduleArgs takes the name of a schedule.
+func scheduleArgs(c *cobra.Command, args []string) error { return exactArgs(scheduleArg)(c, args) }
+
+// scheduleNamed is the id of the schedule that an argument names: WORKFLOW/TRIGGER, or
+// the workflow alone where it has one schedule.
+func (a *app) scheduleNamed(ctx context.Context, name string) (string, error) {
+	if _, _, ok := runs.SplitTriggerID(name); ok {
+		return name, nil
 	}
-	if _, _, ok := runs.SplitTriggerID(args[0]); !ok {
-		return notFoundError(fmt.Errorf("there is no schedule %q", args[0]), "a schedule is named WORKFLOW/TRIGGER; `flowrun schedules` lists them")
+	page, err := a.readSchedules(ctx)
+	if err != nil {
+		return "", err
 	}
-	return nil
+	var ids, names, called []string
+	for _, item := range page.Items {
+		names = append(names, item.ID, item.Workflow)
+		if item.Workflow == name {
+			ids = append(ids, item.ID)
+		}
+		if item.Trigger == name {
+			called = append(called, item.ID)
+		}
+	}
+	switch {
+	case len(ids) == 1:
+		return ids[0], nil
+	case len(ids) > 1:
+		return "", usageError(fmt.Errorf("workflow %s has %d schedules", name, len(ids)), "name one: "+strings.Join(ids, ", "))
+	case len(called) > 0:
+		return "", notFoundError(fmt.Errorf("there is no schedule %q", name), "did you mean `"+strings.Join(called, "` or `")+"`?")
+	}
+	return "", notFoundError(fmt.Errorf("there is no schedule %q", name),
+		cmp.Or(diag.DidYouMean(name, names).Text, "a schedule is named WORKFLOW/TRIGGER; `flowrun schedules` lists them"))
 }
 
 func (a *app) schedulesPauseCommand() *cobra.Command {
 	var reason string
 	c := &cobra.Command{
 		Use: "pause " + scheduleArg, Short: "Keep a schedule or poll from firing until it is resumed", Args: scheduleArgs,
-		Long: "Pause leaves a row in `schedules fires` for each slot that it skips. A pause lasts over restarts.",
+		Example: "  flowrun schedules pause weekly-digest/monday --reason 'until the service is back'",
+		Long:    "Pause leaves a row in `schedules fires` for each slot that it skips. A pause lasts over restarts.",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.turnSchedule(c.Context(), (*web.Client).PauseSchedule, args[0], trigger.PauseRequest{Reason: reason, By: a.user()})
 		},
@@ -41,6 +68,10 @@ func (a *app) schedulesPauseCommand() *cobra.Command {
 
 // turnSchedule pauses or resumes a schedule and says how it is then.
 func (a *app) turnSchedule(ctx context.Context, turn func(*web.Client, context.Context, string, trigger.PauseRequest) (*trigger.ScheduleItem, error), id string, r trigger.PauseRequest) error {
+	id, err := a.scheduleNamed(ctx, id)
+	if err != nil {
+		return err
+	}
 	item, err := act(ctx, a, func(c *web.Client) (*trigger.ScheduleItem, error) { return turn(c, ctx, id, r) })
 	return a.tell(item, err, func() {
 		switch {
@@ -78,6 +109,9 @@ func (a *app) triggerSchedule(ctx context.Context, id string, flags *triggerFlag
 	if err != nil {
 		return err
 	}
+	if id, err = a.scheduleNamed(ctx, id); err != nil {
+		return err
+	}
 	session, err := a.connect(ctx, flags.role())
 	if err != nil {
 		return err
@@ -113,6 +147,9 @@ func (a *app) schedulesBackfillCommand() *cobra.Command {
 func (a *app) backfill(ctx context.Context, id string, flags *backfillFlags) error {
 	request, err := a.backfillRequest(flags)
 	if err != nil {
+		return err
+	}
+	if id, err = a.scheduleNamed(ctx, id); err != nil {
 		return err
 	}
 	role := roleWork

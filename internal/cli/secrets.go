@@ -26,15 +26,17 @@ func (a *app) secretsCommand() *cobra.Command {
 		a.inSandbox("the secrets of the sandbox, which has its own",
 			withText(&cobra.Command{
 				Use: "list", Short: "List the secrets, where they come from and who uses them", Args: exactArgs(),
+				Example: "  flowrun secrets\n  flowrun secrets list -o json",
 				Long: "List shows names, never values: of secrets in the environment (FLOWRUN_SECRET_NAME), in the store, and of\n" +
 					"those that nobody has set and that a connection, a target of messages, a webhook, a poll or a step names.",
 				RunE: func(c *cobra.Command, _ []string) error { return a.listSecrets(c.Context()) },
 			}),
 			a.secretsSetCommand(),
-			&cobra.Command{
+			withText(&cobra.Command{
 				Use: "rm NAME", Short: "Remove a stored secret", Args: exactArgs("NAME"),
-				RunE: func(c *cobra.Command, args []string) error { return a.removeSecret(c.Context(), args[0]) },
-			},
+				Example: "  flowrun secrets rm TASKS_TOKEN",
+				RunE:    func(c *cobra.Command, args []string) error { return a.removeSecret(c.Context(), args[0]) },
+			}),
 		))
 }
 
@@ -64,9 +66,9 @@ func (a *app) secretsSetCommand() *cobra.Command {
 	c.Flags().StringVar(&flags.file, "from-file", "", "read the value from this file")
 	c.Flags().BoolVar(&flags.keepNewline, "keep-newline", false, "keep the line feed at the end of what is read")
 	c.SetFlagErrorFunc(func(_ *cobra.Command, _ error) error { // what is wrong may be the value
-		return usageError(errors.New("secrets set has no such flag, or the flag lacks its value"), "its flags are --from-file, --keep-newline and --sandbox; a value is never one")
+		return usageError(errors.New("secrets set has no such flag, or the flag lacks its value"), "its flags are --from-file, --keep-newline, --sandbox and -o; a value is never one")
 	})
-	return c
+	return withText(c)
 }
 
 // secretArgs takes the name of a secret alone. What else stands there may be the
@@ -92,12 +94,10 @@ func (a *app) setSecret(ctx context.Context, name string, flags *setFlags) error
 		return err
 	}
 	info, err := act(ctx, a, func(c *web.Client) (*workspace.SecretInfo, error) { return c.SetSecret(ctx, name, value) })
-	if err != nil {
-		return err
-	}
-	a.say("stored secret %s", name)
-	a.secretNotes(info, value)
-	return nil
+	return a.tell(info, err, func() {
+		a.say("stored secret %s", name)
+		a.secretNotes(info, value)
+	})
 }
 
 // shortSecret is below what can be masked in logs: short texts stand in many
@@ -187,9 +187,5 @@ func (a *app) removeSecret(ctx context.Context, name string) error {
 	}
 	_, err := askOr(ctx, a, func(c *web.Client) (any, error) { return nil, c.RemoveSecret(ctx, name) },
 		func(project *workspace.Workspace) (any, error) { return nil, project.UnknownSecret(name, nil) })
-	if err != nil {
-		return unknownAsNotFound(err)
-	}
-	a.say("removed secret %s", name)
-	return nil
+	return a.tell(map[string]string{"removed": name}, unknownAsNotFound(err), func() { a.say("removed secret %s", name) })
 }

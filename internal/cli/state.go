@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -11,13 +12,20 @@ import (
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 func (a *app) stateCommand() *cobra.Command {
-	return group(&cobra.Command{Use: "state", Short: "What workflows keep between runs: values and cursors"}, append(a.inSandbox("the state of the sandbox",
+	return listGroup(&cobra.Command{Use: "state", Short: "What workflows keep between runs: values and cursors"}, append(a.inSandbox("the state of the sandbox",
+		withText(&cobra.Command{
+			Use: "list", Short: "List what the workflows of the project keep", Args: exactArgs(),
+			Example: "  flowrun state\n  flowrun state list -o json",
+			RunE:    func(c *cobra.Command, _ []string) error { return a.listState(c.Context()) },
+		}),
 		withText(&cobra.Command{
 			Use: "get WORKFLOW [NAME]", Short: "Show the values of a workflow's state, or one of them", Args: rangeArgs(1, "WORKFLOW", "NAME"),
-			Long: "Get shows the values that the next run reads. One value alone is printed as JSON.",
+			Example: "  flowrun state get weekly-digest\n  flowrun state get weekly-digest last_total",
+			Long:    "Get shows the values that the next run reads. One value alone is printed as JSON.",
 			RunE: func(c *cobra.Command, args []string) error {
 				return a.getState(c.Context(), args[0], argument(args, 1))
 			},
@@ -31,6 +39,7 @@ func (a *app) stateCommand() *cobra.Command {
 		}),
 		withText(&cobra.Command{
 			Use: "reset WORKFLOW [NAME]", Short: "Put the default in the place of a value; let a cursor begin anew", Args: rangeArgs(1, "WORKFLOW", "NAME"),
+			Example: "  flowrun state reset weekly-digest last_total",
 			Long: "Reset takes the name of a value or of a cursor; without a name it resets all of the workflow. A cursor that is\n" +
 				"reset reads everything again.",
 			RunE: func(c *cobra.Command, args []string) error {
@@ -39,14 +48,42 @@ func (a *app) stateCommand() *cobra.Command {
 		}),
 		withText(&cobra.Command{
 			Use: "cursors [WORKFLOW]", Short: "List the cursors: how far `incremental` steps have read", Args: rangeArgs(0, "WORKFLOW"),
-			Long: "Cursors lists the stored cursors. Several of one name belong to different parameters of their step.",
-			RunE: func(c *cobra.Command, args []string) error { return a.listCursors(c.Context(), argument(args, 0)) },
+			Example: "  flowrun state cursors\n  flowrun state cursors weekly-digest -o json",
+			Long:    "Cursors lists the stored cursors. Several of one name belong to different parameters of their step.",
+			RunE:    func(c *cobra.Command, args []string) error { return a.listCursors(c.Context(), argument(args, 0)) },
 		}),
 		withText(&cobra.Command{
 			Use: "history WORKFLOW NAME", Short: "Show what changed a value or a cursor, and who", Args: exactArgs("WORKFLOW", "NAME"),
-			RunE: func(c *cobra.Command, args []string) error { return a.stateHistory(c.Context(), args[0], args[1]) },
+			Example: "  flowrun state history weekly-digest last_total",
+			RunE:    func(c *cobra.Command, args []string) error { return a.stateHistory(c.Context(), args[0], args[1]) },
 		}),
-	), a.statePluginsCommand())...)
+	), a.statePluginsCommand()))
+}
+
+// listState asks for the values of each workflow of the project.
+func (a *app) listState(ctx context.Context) error {
+	items, err := ask(ctx, a, func(c *web.Client) ([]memory.StateItem, error) {
+		workflows, err := c.Workflows(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all := []memory.StateItem{}
+		for _, workflow := range workflows {
+			if workflow.Name == "" {
+				continue
+			}
+			items, err := c.State(ctx, workflow.Name, "")
+			if problem, ok := errors.AsType[*web.Problem](err); ok && problem.Code == wire.CodeNotFound {
+				continue // its file never was good
+			}
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, items...)
+		}
+		return all, nil
+	})
+	return printList(a, items, allowNoStore(err), "no workflow keeps a value between runs: `state` of a workflow declares them", view.Page.StateOfAll)
 }
 
 func (a *app) getState(ctx context.Context, workflow, name string) error {

@@ -12,10 +12,11 @@ import (
 )
 
 func (a *app) statePluginsCommand() *cobra.Command {
-	return group(&cobra.Command{Use: "plugins", Short: "What plugins keep between calls: caches, logins, cursors of their own"},
+	return listGroup(&cobra.Command{Use: "plugins", Short: "What plugins keep between calls: caches, logins, cursors of their own"},
 		a.inSandbox("the state of the sandbox",
 			withText(&cobra.Command{
 				Use: "list [PLUGIN]", Short: "Show how much room the state of plugins takes", Args: rangeArgs(0, "PLUGIN"),
+				Example: "  flowrun state plugins\n  flowrun state plugins list tasks",
 				Long: "List shows each scope of a plugin's state: its own (plugin), a connection's, or a run's, which ends with the run.\n" +
 					"The values are sealed and shown to nobody.",
 				RunE: func(c *cobra.Command, args []string) error { return a.listPluginState(c.Context(), argument(args, 0)) },
@@ -29,7 +30,7 @@ func (a *app) statePluginsCommand() *cobra.Command {
 					return a.removePluginState(c.Context(), services.PluginStateRequest{Plugin: args[0], Scope: argument(args, 1)})
 				},
 			}),
-		)...)
+		))
 }
 
 func (a *app) listPluginState(ctx context.Context, plugin string) error {

@@ -28,7 +28,7 @@ type testFlags struct {
 func (a *app) testCommand() *cobra.Command {
 	flags := new(testFlags)
 	c := &cobra.Command{
-		Use:   "test [PATH...]",
+		Use:   "test [PATH|NAME...]",
 		Short: "Run the tests of workflows: mocked answers, a virtual clock, no network",
 		Long: "Test runs the *.test.yaml files named, those in folders, and those beside workflows that are named; without\n" +
 			"a path the project's own. Nothing is sent: steps that call a plugin get the answers of the test, which are\n" +
@@ -36,7 +36,7 @@ func (a *app) testCommand() *cobra.Command {
 			"workflow is wrong, and with 5 when a case fails.\n\n" +
 			"With --record RUN it writes a test file that tells a stored run again. PATH is then the run's workflow, or the\n" +
 			"file to write; without one the workflow is found by its name and the test stands beside it.",
-		Example: "  flowrun test\n  flowrun test workflows/report.test.yaml --case 'no rows' -o junit\n  flowrun test --record 01jq… workflows/report.yaml",
+		Example: "  flowrun test\n  flowrun test report\n  flowrun test workflows/report.test.yaml --case 'no rows' -o junit\n  flowrun test --record 01jq… workflows/report.yaml",
 		RunE: func(c *cobra.Command, args []string) error {
 			if flags.record != "" {
 				return a.recordTest(c.Context(), args, flags)
@@ -161,6 +161,10 @@ func (a *app) testFiles(project *workspace.Workspace, paths []string) ([]string,
 		return files, err
 	}
 	var files []string
+	paths, err := a.workflowsNamed(context.Background(), project, paths)
+	if err != nil {
+		return nil, err
+	}
 	for _, path := range paths {
 		tests, err := a.testsOf(path)
 		if err != nil {
@@ -267,6 +271,9 @@ func (a *app) recordTest(ctx context.Context, paths []string, flags *testFlags) 
 	if err != nil {
 		return err
 	}
+	if formatted, problems, err := workspace.Format(request.TestFile, text); err == nil && !problems.HasErrors() {
+		text = formatted
+	}
 	if err := writeFile(target, text); err != nil {
 		return fmt.Errorf("write the test: %w", err)
 	}
@@ -294,8 +301,9 @@ func (a *app) recordedRun(ctx context.Context, id string) (*workspace.RecordRequ
 // recordedWorkflow returns the workflow's file, and settles the name of the test.
 func (a *app) recordedWorkflow(ctx context.Context, project *workspace.Workspace, paths []string, request *workspace.RecordRequest) (string, error) {
 	if len(paths) == 1 && !isTestName(paths[0]) {
-		request.TestFile = testNameOf(paths[0])
-		return paths[0], nil
+		file, err := a.workflowNamed(ctx, paths[0])
+		request.TestFile = testNameOf(file)
+		return file, err
 	}
 	name := request.Result.Run.Workflow
 	names, err := project.Workflows()

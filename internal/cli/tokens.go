@@ -23,13 +23,15 @@ func (a *app) tokensCommand() *cobra.Command {
 		a.inSandbox("those of the sandbox",
 			withText(&cobra.Command{
 				Use: "list", Short: "List the tokens: never their text", Args: exactArgs(),
-				RunE: func(c *cobra.Command, _ []string) error { return a.listTokens(c.Context()) },
+				Example: "  flowrun tokens\n  flowrun tokens list -o json",
+				RunE:    func(c *cobra.Command, _ []string) error { return a.listTokens(c.Context()) },
 			}),
 			a.tokensCreateCommand(),
-			&cobra.Command{
+			withText(&cobra.Command{
 				Use: "rm NAME", Short: "Remove a token, by its name or id: it is good no more, at once", Args: exactArgs("NAME"),
-				RunE: func(c *cobra.Command, args []string) error { return a.removeToken(c.Context(), args[0]) },
-			},
+				Example: "  flowrun tokens rm ci",
+				RunE:    func(c *cobra.Command, args []string) error { return a.removeToken(c.Context(), args[0]) },
+			}),
 			a.tokensLinkCommand(),
 		))
 }
@@ -137,23 +139,20 @@ func (a *app) removeToken(ctx context.Context, name string) error {
 	if errors.Is(err, errNoStore) {
 		return notFoundError(fmt.Errorf("there is no token %q: nothing has run here yet", name), "")
 	}
-	if err != nil {
-		return err
-	}
-	a.say("removed token %s", name)
-	return nil
+	return a.tell(map[string]string{"removed": name}, err, func() { a.say("removed token %s", name) })
 }
 
 func (a *app) tokensLinkCommand() *cobra.Command {
 	var scope string
 	c := &cobra.Command{
 		Use: "link", Short: "Print a link that logs a browser in to the web page, once", Args: exactArgs(),
-		Long: "Link asks the `flowrun serve` that owns the store for a login link. It is good once, for 15 minutes.",
-		RunE: func(c *cobra.Command, _ []string) error { return a.printLink(c.Context(), scope) },
+		Example: "  flowrun tokens link\n  flowrun tokens link --scope viewer",
+		Long:    "Link asks the `flowrun serve` that owns the store for a login link. It is good once, for 15 minutes.",
+		RunE:    func(c *cobra.Command, _ []string) error { return a.printLink(c.Context(), scope) },
 	}
 	c.Flags().StringVar(&scope, "scope", "admin", "what the session allows: viewer, operator or admin")
 	completeFlag(c, "scope", access.TokenScopes()...)
-	return c
+	return withText(c)
 }
 
 func (a *app) printLink(ctx context.Context, scope string) error {
@@ -180,6 +179,5 @@ func (a *app) printLink(ctx context.Context, scope string) error {
 		}
 		return err
 	}
-	a.say("%s", link)
-	return nil
+	return a.print(map[string]string{"link": link}, func() { a.say("%s", link) })
 }

@@ -21,14 +21,16 @@ import (
 func (a *app) validateCommand() *cobra.Command {
 	var strict, fix bool
 	c := &cobra.Command{
-		Use:   "validate [PATH...]",
+		Use:   "validate [PATH|NAME|-...]",
 		Short: "Check workflows and tell all problems at once",
-		Long: "Validate checks workflow files and the *.test.yaml beside them, and all of both in folders; without a path\n" +
-			"the project's own, with its connections. It exits with 3 when a workflow can't run; what only this machine lacks,\n" +
-			"such as a secret that is not set here, is a warning. With --fix it writes the mends that are certain into the files,\n" +
-			"says which, and tells what is left: quotes, ids, near names, forgotten signs, layouts. All else of a file stays.",
-		Example: "  flowrun validate\n  flowrun validate workflows/report.yaml --strict -o json\n  flowrun validate --fix workflows",
-		RunE:    func(c *cobra.Command, args []string) error { return a.validate(c.Context(), args, strict, fix) },
+		Long: "Validate checks workflow files and the *.test.yaml beside them, and all of both in folders, workflows of the\n" +
+			"project by their names, or stdin (-); without a path the project's own, with its connections. It exits with 3\n" +
+			"when a workflow can't run; what only this machine lacks, such as a secret that is not set here, is a warning.\n" +
+			"With --fix it writes the mends that are certain into the files, says which, and tells what is left: quotes, ids,\n" +
+			"near names, forgotten signs, layouts. All else of a file stays.",
+		Example: "  flowrun validate\n  flowrun validate report --strict -o json\n  flowrun validate --fix workflows\n" +
+			"  git show HEAD:workflows/report.yaml | flowrun validate -",
+		RunE: func(c *cobra.Command, args []string) error { return a.validate(c.Context(), args, strict, fix) },
 	}
 	c.Flags().BoolVar(&strict, "strict", false, "warnings fail too, and values of unknown type are refused")
 	c.Flags().BoolVar(&fix, "fix", false, "write the mends that are certain into the files")
@@ -44,15 +46,21 @@ func (a *app) validate(ctx context.Context, paths []string, strict, fix bool) er
 		return err
 	}
 	defer project.Close()
-	files, err := a.workflowFiles(project, paths)
+	files, err := a.workflowFiles(ctx, project, paths)
 	if err != nil {
 		return err
+	}
+	if fix && slices.Contains(files, "-") {
+		return usageError(errors.New("--fix writes into files, and stdin is none"), "name the file")
 	}
 	read := validated{sources: map[string][]byte{}}
 	problems, workflows := project.CheckConnections(), map[string][]byte{}
 	ready := readiness{app: a, project: project}
 	for _, file := range files {
 		name := slashed(file)
+		if file == "-" {
+			name = stdinFile
+		}
 		source, isTest, err := a.readChecked(file)
 		if err != nil {
 			return err
@@ -122,7 +130,11 @@ func (a *app) readChecked(file string) (source []byte, isTest bool, err error) {
 		source, err = a.readTest(file)
 		return source, true, err
 	}
-	source, err = a.readWorkflow(file)
+	if file == "-" {
+		source, err = a.readStdin()
+	} else {
+		source, err = a.readWorkflow(file)
+	}
 	return source, err == nil && testContent().Match(source), err
 }
 
@@ -174,7 +186,7 @@ func once(problems diag.List) diag.List {
 }
 
 // workflowFiles lists what to check, as paths from the working directory.
-func (a *app) workflowFiles(project *workspace.Workspace, paths []string) ([]string, error) {
+func (a *app) workflowFiles(ctx context.Context, project *workspace.Workspace, paths []string) ([]string, error) {
 	if len(paths) == 0 {
 		names, err := project.Workflows()
 		if err != nil {
@@ -188,6 +200,13 @@ func (a *app) workflowFiles(project *workspace.Workspace, paths []string) ([]str
 		}
 		tests, err := a.projectTests(project)
 		return append(paths, tests...), err
+	}
+	if slices.Contains(paths, "-") {
+		return paths, onlyStdin(paths)
+	}
+	paths, err := a.workflowsNamed(ctx, project, paths)
+	if err != nil {
+		return nil, err
 	}
 	var files []string
 	for _, path := range paths {
@@ -218,6 +237,17 @@ func (a *app) shownPath(path string) string {
 	return path
 }
 
+// filesWithErrors counts the files in which an error lies.
+func filesWithErrors(problems diag.List) int {
+	files := map[string]bool{}
+	for _, problem := range problems {
+		if problem.Severity == diag.Error {
+			files[problem.File] = true
+		}
+	}
+	return len(files)
+}
+
 func (a *app) printFindings(problems diag.List, read validated) error {
 	switch a.output {
 	case "json":
@@ -231,6 +261,9 @@ func (a *app) printFindings(problems diag.List, read validated) error {
 		return nil
 	}
 	a.printProblemsOf(problems, read.sources)
+	if wrong := filesWithErrors(problems); wrong > 0 && read.workflows+read.tests > 1 {
+		a.note("%d of %s with errors", wrong, diag.Count(read.workflows+read.tests, "file"))
+	}
 	if !problems.HasErrors() {
 		a.say("%s", read.summary())
 	}

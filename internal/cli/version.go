@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/debug"
 	"time"
@@ -31,6 +32,7 @@ type versionAnswer struct {
 func (a *app) versionCommand() *cobra.Command {
 	return withText(&cobra.Command{
 		Use: "version", Short: "Print the version, and the commit that it was built from", Args: exactArgs(),
+		Example: "  flowrun version\n  flowrun version -o json",
 		RunE: func(*cobra.Command, []string) error {
 			build := a.sys.Build
 			answer := versionAnswer{a.sys.Version, build.Commit, "", build.Modified, runtime.Version(), runtime.GOOS, runtime.GOARCH}
@@ -38,10 +40,15 @@ func (a *app) versionCommand() *cobra.Command {
 				answer.Time = build.At.UTC().Format(time.RFC3339)
 			}
 			return a.print(answer, func() {
-				a.say("flowrun %s (%s%s, %s/%s)", a.sys.Version, build.words(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				a.say("%s", a.versionLine())
 			})
 		},
 	})
+}
+
+// versionLine is what `flowrun version` and `flowrun --version` print.
+func (a *app) versionLine() string {
+	return fmt.Sprintf("flowrun %s (%s%s, %s/%s)", a.sys.Version, a.sys.Build.words(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // words say where a program comes from, with what separates them from the next.

@@ -55,6 +55,7 @@ func (e *examination) checkWorkflows(ctx context.Context, check string) {
 		return
 	}
 	var broken, unready []string
+	cant := false // a lack that is no matter of this machine alone
 	why := ""
 	for _, file := range files {
 		path := filepath.Join(e.project.Root(), file)
@@ -68,9 +69,10 @@ func (e *examination) checkWorkflows(ctx context.Context, check string) {
 			broken = append(broken, file)
 			continue
 		}
-		if lacking := e.Lacking(ctx, e.project, workflow); lacking.HasErrors() && !e.Sandbox {
+		if lacking := e.Lacking(ctx, e.project, workflow); len(lacking) > 0 && !e.Sandbox {
 			unready = append(unready, file)
 			why = cmp.Or(why, lacking[0].Message)
+			cant = cant || lacking.HasErrors()
 		}
 	}
 	switch {
@@ -78,8 +80,10 @@ func (e *examination) checkWorkflows(ctx context.Context, check string) {
 		e.warn(check, "", "the project has none", "%s makes one", diag.Command{"new", "workflow", "NAME"})
 	case len(broken) > 0:
 		e.fail(check, "", Invalid, fmt.Sprintf("%d of %s can't run: %s", len(broken), diag.Count(len(files), "workflow"), listed(broken)), "%s shows why", diag.Command{"validate"})
-	case len(unready) > 0:
+	case len(unready) > 0 && cant:
 		e.fail(check, "", Invalid, fmt.Sprintf("%d of %s can't run here: %s: %s", len(unready), diag.Count(len(files), "workflow"), listed(unready), why), "%s shows what each lacks; --sandbox tries them with simulators", diag.Command{"validate"})
+	case len(unready) > 0: // what only this machine lacks, as validate says it
+		e.warn(check, "", fmt.Sprintf("%d of %s can't run on this machine yet: %s: %s", len(unready), diag.Count(len(files), "workflow"), listed(unready), why), "%s shows what each lacks; --sandbox tries them with simulators", diag.Command{"validate"})
 	default:
 		e.ok(check, "", "%s, all can run", diag.Count(len(files), "workflow"))
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/trigger"
 )
 
 // Workflows lists the workflows of the project with their problems.
@@ -17,6 +18,16 @@ func (c *Client) Workflows(ctx context.Context) ([]engine.WorkflowInfo, error) {
 // Workflow returns one workflow by its name.
 func (c *Client) Workflow(ctx context.Context, name string) (*engine.WorkflowDetail, error) {
 	return fetch[engine.WorkflowDetail](ctx, c, "/workflows/"+url.PathEscape(name))
+}
+
+// DisableWorkflow keeps all triggers of a workflow from starting runs.
+func (c *Client) DisableWorkflow(ctx context.Context, name string, r trigger.PauseRequest) (*engine.WorkflowDetail, error) {
+	return post[engine.WorkflowDetail](ctx, c, "/workflows/"+url.PathEscape(name)+"/disable", r)
+}
+
+// EnableWorkflow lets the triggers of a workflow start runs again.
+func (c *Client) EnableWorkflow(ctx context.Context, name string) (*engine.WorkflowDetail, error) {
+	return post[engine.WorkflowDetail](ctx, c, "/workflows/"+url.PathEscape(name)+"/enable", struct{}{})
 }
 
 // StartNamed starts a run of a workflow of the project and waits for its end at

@@ -100,6 +100,23 @@ func (f *fakeSchedules) ResumeSchedule(_ context.Context, id string, _ trigger.P
 	return f.item(id), f.known(id)
 }
 
+func (f *fakeSchedules) DisableWorkflow(_ context.Context, name string, r trigger.PauseRequest) error {
+	f.asked = append(f.asked, r)
+	return f.workflowKnown(name)
+}
+
+func (f *fakeSchedules) EnableWorkflow(_ context.Context, name string) error {
+	f.asked = append(f.asked, name)
+	return f.workflowKnown(name)
+}
+
+func (f *fakeSchedules) workflowKnown(name string) error {
+	if name != "w" {
+		return &fault.UnknownError{What: "workflow", Name: name}
+	}
+	return nil
+}
+
 func (f *fakeSchedules) TriggerSchedule(_ context.Context, id string, r trigger.Request) (*runs.Run, error) {
 	f.asked = append(f.asked, r)
 	if f.nothing {

@@ -28,6 +28,8 @@ type Schedules interface {
 	ResumeSchedule(ctx context.Context, id string, r trigger.PauseRequest) (*trigger.ScheduleItem, error)
 	TriggerSchedule(ctx context.Context, id string, r trigger.Request) (*runs.Run, error)
 	Backfill(ctx context.Context, id string, r trigger.BackfillRequest) (*trigger.BackfillResult, error)
+	DisableWorkflow(ctx context.Context, name string, r trigger.PauseRequest) error
+	EnableWorkflow(ctx context.Context, name string) error
 }
 
 // TZData says which time zone rules slots are worked out by.

@@ -15,6 +15,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/preview"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/internal/web/guard"
 	"github.com/flowrun/flowrun/internal/web/wire"
 )
@@ -51,6 +52,14 @@ func registerWorkflows(t *typed, s *server) {
 	register(t, guard.Viewer, "GET /workflows/{name}", huma.Operation{
 		OperationID: "getWorkflow", Tags: []string{"workflows"}, Summary: "Get a workflow with its source and the schemas of its inputs and outputs",
 	}, s.workflow)
+	register(t, guard.Operator, "POST /workflows/{name}/disable", huma.Operation{
+		OperationID: "disableWorkflow", Tags: []string{"workflows"}, Summary: "Keep all triggers of a workflow from starting runs",
+		Description: "Until it is enabled. Runs that go on are left alone, and people still start it.",
+	}, s.disableWorkflow)
+	register(t, guard.Operator, "POST /workflows/{name}/enable", huma.Operation{
+		OperationID: "enableWorkflow", Tags: []string{"workflows"}, Summary: "Let the triggers of a disabled workflow start runs again",
+		Description: "From the next slots on: what was due meanwhile is not made up for.",
+	}, s.enableWorkflow, wire.CodeConflict)
 	registerWhole(t, guard.Viewer, "GET /workflows/{name}/graph.svg", huma.Operation{
 		OperationID: "workflowGraph", Tags: []string{"workflows"}, Metadata: map[string]any{responses: drawingResponse}, Summary: "Draw the steps of a workflow",
 		Description: "With `run` as that run went, with the states of its steps.",
@@ -74,6 +83,27 @@ func (s *server) workflows(ctx context.Context, _ *struct{}) (Page[engine.Workfl
 }
 
 func (s *server) workflow(ctx context.Context, in *WorkflowRef) (*engine.WorkflowDetail, error) {
+	return s.Workflows.Workflow(ctx, in.Name)
+}
+
+type turnInput struct {
+	WorkflowRef
+	Body *trigger.PauseRequest
+}
+
+func (s *server) disableWorkflow(ctx context.Context, in *turnInput) (*engine.WorkflowDetail, error) {
+	request := orZero(in.Body)
+	request.By = by(ctx, request.By)
+	if err := s.Schedules.DisableWorkflow(ctx, in.Name, request); err != nil {
+		return nil, err
+	}
+	return s.Workflows.Workflow(ctx, in.Name)
+}
+
+func (s *server) enableWorkflow(ctx context.Context, in *turnInput) (*engine.WorkflowDetail, error) {
+	if err := s.Schedules.EnableWorkflow(ctx, in.Name); err != nil {
+		return nil, err
+	}
 	return s.Workflows.Workflow(ctx, in.Name)
 }
 

@@ -28,6 +28,13 @@ func (p Page) State(out io.Writer, items []memory.StateItem) {
 	})
 }
 
+// StateOfAll prints values of several workflows, one a line.
+func (p Page) StateOfAll(out io.Writer, items []memory.StateItem) {
+	list(out, []string{"WORKFLOW", "NAME", "VALUE", "CHANGED"}, items, func(item memory.StateItem) []string {
+		return []string{term.Clean(item.Workflow), term.Clean(item.Name), term.Truncate(term.Clean(string(item.Value)), shownValue), p.shortTime(item.At, "-")}
+	})
+}
+
 // PluginStates prints what plugins keep, one scope a line.
 func (p Page) PluginStates(out io.Writer, states []services.PluginState) {
 	list(out, []string{"PLUGIN", "SCOPE", "KEYS", "SIZE", "OF", "USED"}, states, func(state services.PluginState) []string {

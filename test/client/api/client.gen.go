@@ -946,6 +946,13 @@ type DeliveryNotice struct {
 	Text   string `json:"text"`
 }
 
+// DisabledInfo DisabledInfo says who disabled a workflow, when and why.
+type DisabledInfo struct {
+	At     time.Time `json:"at"`
+	By     *string   `json:"by,omitempty"`
+	Reason *string   `json:"reason,omitempty"`
+}
+
 // Edit Edit replaces a part of a file: the text from its place to its end, exclusive, by another one. Lines and columns count as those of a Pos do. An edit whose start is its end puts text in.
 type Edit struct {
 	Column    int64 `json:"column"`
@@ -2122,6 +2129,9 @@ type TriggerInfo struct {
 	Kind TriggerInfoKind `json:"kind"`
 	Name string          `json:"name"`
 
+	// Secret Secret is the name of the one by which a webhook knows its senders.
+	Secret *string `json:"secret,omitempty"`
+
 	// Text "0 9 * * 1-5 Europe/Berlin", "every 15m", "POST /hooks/w/t", "after nightly: succeeded"
 	Text string `json:"text"`
 }
@@ -2291,6 +2301,9 @@ type WaitingPlugin struct {
 type WorkflowDetail struct {
 	Description *string `json:"description,omitempty"`
 
+	// Disabled DisabledInfo says who disabled a workflow, when and why.
+	Disabled *DisabledInfo `json:"disabled,omitempty"`
+
 	// File relative to the project's root
 	File string `json:"file"`
 
@@ -2322,6 +2335,9 @@ type WorkflowDetail struct {
 // WorkflowInfo WorkflowInfo is one workflow file of the project as it is in force.
 type WorkflowInfo struct {
 	Description *string `json:"description,omitempty"`
+
+	// Disabled DisabledInfo says who disabled a workflow, when and why.
+	Disabled *DisabledInfo `json:"disabled,omitempty"`
 
 	// File relative to the project's root
 	File string `json:"file"`
@@ -2625,6 +2641,12 @@ type TestWorkflowJSONRequestBody = TestRequest
 
 // ValidateJSONRequestBody defines body for Validate for application/json ContentType.
 type ValidateJSONRequestBody = ValidateRequest
+
+// DisableWorkflowJSONRequestBody defines body for DisableWorkflow for application/json ContentType.
+type DisableWorkflowJSONRequestBody = PauseRequest
+
+// EnableWorkflowJSONRequestBody defines body for EnableWorkflow for application/json ContentType.
+type EnableWorkflowJSONRequestBody = PauseRequest
 
 // StartRunJSONRequestBody defines body for StartRun for application/json ContentType.
 type StartRunJSONRequestBody = StartBody
@@ -3870,6 +3892,42 @@ type ClientInterface interface {
 	// Corresponds with GET /api/v1/workflows/{name} (the `GetWorkflow` operationId).
 	GetWorkflow(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// DisableWorkflowWithBody Keep all triggers of a workflow from starting runs
+	//
+	// Until it is enabled. Runs that go on are left alone, and people still start it. Scope: operator.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/v1/workflows/{name}/disable (the `DisableWorkflow` operationId).
+	DisableWorkflowWithBody(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DisableWorkflow Keep all triggers of a workflow from starting runs
+	//
+	// Until it is enabled. Runs that go on are left alone, and people still start it. Scope: operator.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/v1/workflows/{name}/disable (the `DisableWorkflow` operationId).
+	DisableWorkflow(ctx context.Context, name string, body DisableWorkflowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EnableWorkflowWithBody Let the triggers of a disabled workflow start runs again
+	//
+	// From the next slots on: what was due meanwhile is not made up for. Scope: operator.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/v1/workflows/{name}/enable (the `EnableWorkflow` operationId).
+	EnableWorkflowWithBody(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EnableWorkflow Let the triggers of a disabled workflow start runs again
+	//
+	// From the next slots on: what was due meanwhile is not made up for. Scope: operator.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/v1/workflows/{name}/enable (the `EnableWorkflow` operationId).
+	EnableWorkflow(ctx context.Context, name string, body EnableWorkflowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// WorkflowGraph Draw the steps of a workflow
 	//
 	// With `run` as that run went, with the states of its steps. Scope: viewer.
@@ -4976,6 +5034,82 @@ func (c *Client) ListWorkflows(ctx context.Context, reqEditors ...RequestEditorF
 // Corresponds with GET /api/v1/workflows/{name} (the `GetWorkflow` operationId).
 func (c *Client) GetWorkflow(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetWorkflowRequest(c.Server, name)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DisableWorkflowWithBody Keep all triggers of a workflow from starting runs
+//
+// Until it is enabled. Runs that go on are left alone, and people still start it. Scope: operator.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/v1/workflows/{name}/disable (the `DisableWorkflow` operationId).
+func (c *Client) DisableWorkflowWithBody(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDisableWorkflowRequestWithBody(c.Server, name, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DisableWorkflow Keep all triggers of a workflow from starting runs
+//
+// Until it is enabled. Runs that go on are left alone, and people still start it. Scope: operator.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/v1/workflows/{name}/disable (the `DisableWorkflow` operationId).
+func (c *Client) DisableWorkflow(ctx context.Context, name string, body DisableWorkflowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDisableWorkflowRequest(c.Server, name, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EnableWorkflowWithBody Let the triggers of a disabled workflow start runs again
+//
+// From the next slots on: what was due meanwhile is not made up for. Scope: operator.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/v1/workflows/{name}/enable (the `EnableWorkflow` operationId).
+func (c *Client) EnableWorkflowWithBody(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEnableWorkflowRequestWithBody(c.Server, name, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EnableWorkflow Let the triggers of a disabled workflow start runs again
+//
+// From the next slots on: what was due meanwhile is not made up for. Scope: operator.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/v1/workflows/{name}/enable (the `EnableWorkflow` operationId).
+func (c *Client) EnableWorkflow(ctx context.Context, name string, body EnableWorkflowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEnableWorkflowRequest(c.Server, name, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7356,6 +7490,100 @@ func NewGetWorkflowRequest(server string, name string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewDisableWorkflowRequest calls the generic DisableWorkflow builder with application/json body
+func NewDisableWorkflowRequest(server string, name string, body DisableWorkflowJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDisableWorkflowRequestWithBody(server, name, "application/json", bodyReader)
+}
+
+// NewDisableWorkflowRequestWithBody constructs an http.Request for the DisableWorkflow method, with any body, and a specified content type
+func NewDisableWorkflowRequestWithBody(server string, name string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/workflows/%s/disable", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewEnableWorkflowRequest calls the generic EnableWorkflow builder with application/json body
+func NewEnableWorkflowRequest(server string, name string, body EnableWorkflowJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewEnableWorkflowRequestWithBody(server, name, "application/json", bodyReader)
+}
+
+// NewEnableWorkflowRequestWithBody constructs an http.Request for the EnableWorkflow method, with any body, and a specified content type
+func NewEnableWorkflowRequestWithBody(server string, name string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/workflows/%s/enable", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewWorkflowGraphRequest constructs an http.Request for the WorkflowGraph method
 func NewWorkflowGraphRequest(server string, name string, params *WorkflowGraphParams) (*http.Request, error) {
 	var err error
@@ -8179,6 +8407,42 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /api/v1/workflows/{name} (the `GetWorkflow` operationId).
 	GetWorkflowWithResponse(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*GetWorkflowResponse, error)
+
+	// DisableWorkflowWithBodyWithResponse Keep all triggers of a workflow from starting runs
+	//
+	// Until it is enabled. Runs that go on are left alone, and people still start it. Scope: operator.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/workflows/{name}/disable (the `DisableWorkflow` operationId).
+	DisableWorkflowWithBodyWithResponse(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DisableWorkflowResponse, error)
+
+	// DisableWorkflowWithResponse Keep all triggers of a workflow from starting runs
+	//
+	// Until it is enabled. Runs that go on are left alone, and people still start it. Scope: operator.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/workflows/{name}/disable (the `DisableWorkflow` operationId).
+	DisableWorkflowWithResponse(ctx context.Context, name string, body DisableWorkflowJSONRequestBody, reqEditors ...RequestEditorFn) (*DisableWorkflowResponse, error)
+
+	// EnableWorkflowWithBodyWithResponse Let the triggers of a disabled workflow start runs again
+	//
+	// From the next slots on: what was due meanwhile is not made up for. Scope: operator.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/workflows/{name}/enable (the `EnableWorkflow` operationId).
+	EnableWorkflowWithBodyWithResponse(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*EnableWorkflowResponse, error)
+
+	// EnableWorkflowWithResponse Let the triggers of a disabled workflow start runs again
+	//
+	// From the next slots on: what was due meanwhile is not made up for. Scope: operator.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/workflows/{name}/enable (the `EnableWorkflow` operationId).
+	EnableWorkflowWithResponse(ctx context.Context, name string, body EnableWorkflowJSONRequestBody, reqEditors ...RequestEditorFn) (*EnableWorkflowResponse, error)
 
 	// WorkflowGraphWithResponse Draw the steps of a workflow
 	//
@@ -12109,6 +12373,221 @@ func (r GetWorkflowResponse) ContentType() string {
 	return ""
 }
 
+type DisableWorkflowResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorkflowDetail
+	// ApplicationproblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationproblemJSON400 *BadRequestProblem
+	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationproblemJSON401 *UnauthorizedProblem
+	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationproblemJSON403 *ForbiddenProblem
+	// ApplicationproblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationproblemJSON404 *NotFoundProblem
+	// ApplicationproblemJSON413 the response for an HTTP 413 `application/problem+json` response
+	ApplicationproblemJSON413 *RequestEntityTooLargeProblem
+	// ApplicationproblemJSON415 the response for an HTTP 415 `application/problem+json` response
+	ApplicationproblemJSON415 *UnsupportedMediaTypeProblem
+	// ApplicationproblemJSON421 the response for an HTTP 421 `application/problem+json` response
+	ApplicationproblemJSON421 *MisdirectedRequestProblem
+	// ApplicationproblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationproblemJSON429 *TooManyRequestsProblem
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DisableWorkflowResponse) GetJSON200() *WorkflowDetail {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r DisableWorkflowResponse) GetApplicationproblemJSON400() *BadRequestProblem {
+	return r.ApplicationproblemJSON400
+}
+
+// GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r DisableWorkflowResponse) GetApplicationproblemJSON401() *UnauthorizedProblem {
+	return r.ApplicationproblemJSON401
+}
+
+// GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r DisableWorkflowResponse) GetApplicationproblemJSON403() *ForbiddenProblem {
+	return r.ApplicationproblemJSON403
+}
+
+// GetApplicationproblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r DisableWorkflowResponse) GetApplicationproblemJSON404() *NotFoundProblem {
+	return r.ApplicationproblemJSON404
+}
+
+// GetApplicationproblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
+func (r DisableWorkflowResponse) GetApplicationproblemJSON413() *RequestEntityTooLargeProblem {
+	return r.ApplicationproblemJSON413
+}
+
+// GetApplicationproblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
+func (r DisableWorkflowResponse) GetApplicationproblemJSON415() *UnsupportedMediaTypeProblem {
+	return r.ApplicationproblemJSON415
+}
+
+// GetApplicationproblemJSON421 returns the response for an HTTP 421 `application/problem+json` response
+func (r DisableWorkflowResponse) GetApplicationproblemJSON421() *MisdirectedRequestProblem {
+	return r.ApplicationproblemJSON421
+}
+
+// GetApplicationproblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r DisableWorkflowResponse) GetApplicationproblemJSON429() *TooManyRequestsProblem {
+	return r.ApplicationproblemJSON429
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DisableWorkflowResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DisableWorkflowResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DisableWorkflowResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DisableWorkflowResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DisableWorkflowResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type EnableWorkflowResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorkflowDetail
+	// ApplicationproblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationproblemJSON400 *BadRequestProblem
+	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationproblemJSON401 *UnauthorizedProblem
+	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationproblemJSON403 *ForbiddenProblem
+	// ApplicationproblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationproblemJSON404 *NotFoundProblem
+	// ApplicationproblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationproblemJSON409 *ConflictProblem
+	// ApplicationproblemJSON413 the response for an HTTP 413 `application/problem+json` response
+	ApplicationproblemJSON413 *RequestEntityTooLargeProblem
+	// ApplicationproblemJSON415 the response for an HTTP 415 `application/problem+json` response
+	ApplicationproblemJSON415 *UnsupportedMediaTypeProblem
+	// ApplicationproblemJSON421 the response for an HTTP 421 `application/problem+json` response
+	ApplicationproblemJSON421 *MisdirectedRequestProblem
+	// ApplicationproblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationproblemJSON429 *TooManyRequestsProblem
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r EnableWorkflowResponse) GetJSON200() *WorkflowDetail {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r EnableWorkflowResponse) GetApplicationproblemJSON400() *BadRequestProblem {
+	return r.ApplicationproblemJSON400
+}
+
+// GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r EnableWorkflowResponse) GetApplicationproblemJSON401() *UnauthorizedProblem {
+	return r.ApplicationproblemJSON401
+}
+
+// GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r EnableWorkflowResponse) GetApplicationproblemJSON403() *ForbiddenProblem {
+	return r.ApplicationproblemJSON403
+}
+
+// GetApplicationproblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r EnableWorkflowResponse) GetApplicationproblemJSON404() *NotFoundProblem {
+	return r.ApplicationproblemJSON404
+}
+
+// GetApplicationproblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r EnableWorkflowResponse) GetApplicationproblemJSON409() *ConflictProblem {
+	return r.ApplicationproblemJSON409
+}
+
+// GetApplicationproblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
+func (r EnableWorkflowResponse) GetApplicationproblemJSON413() *RequestEntityTooLargeProblem {
+	return r.ApplicationproblemJSON413
+}
+
+// GetApplicationproblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
+func (r EnableWorkflowResponse) GetApplicationproblemJSON415() *UnsupportedMediaTypeProblem {
+	return r.ApplicationproblemJSON415
+}
+
+// GetApplicationproblemJSON421 returns the response for an HTTP 421 `application/problem+json` response
+func (r EnableWorkflowResponse) GetApplicationproblemJSON421() *MisdirectedRequestProblem {
+	return r.ApplicationproblemJSON421
+}
+
+// GetApplicationproblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r EnableWorkflowResponse) GetApplicationproblemJSON429() *TooManyRequestsProblem {
+	return r.ApplicationproblemJSON429
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r EnableWorkflowResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r EnableWorkflowResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r EnableWorkflowResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r EnableWorkflowResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r EnableWorkflowResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type WorkflowGraphResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -13428,6 +13907,66 @@ func (c *ClientWithResponses) GetWorkflowWithResponse(ctx context.Context, name 
 		return nil, err
 	}
 	return ParseGetWorkflowResponse(rsp)
+}
+
+// DisableWorkflowWithBodyWithResponse Keep all triggers of a workflow from starting runs
+//
+// Until it is enabled. Runs that go on are left alone, and people still start it. Scope: operator.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/workflows/{name}/disable (the `DisableWorkflow` operationId).
+func (c *ClientWithResponses) DisableWorkflowWithBodyWithResponse(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DisableWorkflowResponse, error) {
+	rsp, err := c.DisableWorkflowWithBody(ctx, name, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDisableWorkflowResponse(rsp)
+}
+
+// DisableWorkflowWithResponse Keep all triggers of a workflow from starting runs
+//
+// Until it is enabled. Runs that go on are left alone, and people still start it. Scope: operator.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/workflows/{name}/disable (the `DisableWorkflow` operationId).
+func (c *ClientWithResponses) DisableWorkflowWithResponse(ctx context.Context, name string, body DisableWorkflowJSONRequestBody, reqEditors ...RequestEditorFn) (*DisableWorkflowResponse, error) {
+	rsp, err := c.DisableWorkflow(ctx, name, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDisableWorkflowResponse(rsp)
+}
+
+// EnableWorkflowWithBodyWithResponse Let the triggers of a disabled workflow start runs again
+//
+// From the next slots on: what was due meanwhile is not made up for. Scope: operator.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/workflows/{name}/enable (the `EnableWorkflow` operationId).
+func (c *ClientWithResponses) EnableWorkflowWithBodyWithResponse(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*EnableWorkflowResponse, error) {
+	rsp, err := c.EnableWorkflowWithBody(ctx, name, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEnableWorkflowResponse(rsp)
+}
+
+// EnableWorkflowWithResponse Let the triggers of a disabled workflow start runs again
+//
+// From the next slots on: what was due meanwhile is not made up for. Scope: operator.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/workflows/{name}/enable (the `EnableWorkflow` operationId).
+func (c *ClientWithResponses) EnableWorkflowWithResponse(ctx context.Context, name string, body EnableWorkflowJSONRequestBody, reqEditors ...RequestEditorFn) (*EnableWorkflowResponse, error) {
+	rsp, err := c.EnableWorkflow(ctx, name, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEnableWorkflowResponse(rsp)
 }
 
 // WorkflowGraphWithResponse Draw the steps of a workflow
@@ -16812,6 +17351,191 @@ func ParseGetWorkflowResponse(rsp *http.Response) (*GetWorkflowResponse, error) 
 			return nil, err
 		}
 		response.ApplicationproblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 421:
+		var dest MisdirectedRequestProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON421 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequestsProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDisableWorkflowResponse parses an HTTP response from a DisableWorkflowWithResponse call
+func ParseDisableWorkflowResponse(rsp *http.Response) (*DisableWorkflowResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DisableWorkflowResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorkflowDetail
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequestProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthorizedProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForbiddenProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFoundProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLargeProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaTypeProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 421:
+		var dest MisdirectedRequestProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON421 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequestsProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseEnableWorkflowResponse parses an HTTP response from a EnableWorkflowWithResponse call
+func ParseEnableWorkflowResponse(rsp *http.Response) (*EnableWorkflowResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &EnableWorkflowResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorkflowDetail
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequestProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthorizedProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForbiddenProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFoundProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest ConflictProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLargeProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaTypeProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON415 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 421:
 		var dest MisdirectedRequestProblem
