@@ -212,7 +212,7 @@ var amountOf = sync.OnceValue(func() *regexp.Regexp {
 // durationText is for `2 days` and `30`.
 func durationText(f *file, p *diag.Problem) *mend {
 	s := f.spot(p)
-	if s == nil || s.node.Kind != spec.Scalar {
+	if s == nil || s.node.Kind != spec.Scalar || !strings.Contains(p.Message, "is not a duration") {
 		return nil
 	}
 	written := strings.ToLower(strings.TrimSpace(s.node.Text))
