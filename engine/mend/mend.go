@@ -18,6 +18,10 @@ type Known interface {
 	ActionNames() []string
 }
 
+// maxMended bounds the problems of a file that mends are looked for: each looks through
+// the tree.
+const maxMended = 200
+
 // Of gives each problem of a workflow's file its mend, where there is one, and a hint that
 // says it where there was none. The tree is nil where the file can't be read.
 func Of(src []byte, tree *spec.Workflow, problems diag.List, known Known) diag.List {
@@ -28,7 +32,7 @@ func Of(src []byte, tree *spec.Workflow, problems diag.List, known Known) diag.L
 	if tree != nil {
 		f.root = tree.Root
 	}
-	for i := range problems {
+	for i := range problems[:min(len(problems), maxMended)] {
 		p := &problems[i]
 		if p.Mend != nil {
 			continue
