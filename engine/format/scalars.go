@@ -83,7 +83,7 @@ func isPlainText(text string, flow bool) bool {
 	if !isPlainStart(text) || strings.HasSuffix(text, " ") || strings.HasSuffix(text, ":") {
 		return false
 	}
-	if strings.Contains(text, ": ") || strings.Contains(text, " #") || flow && strings.ContainsAny(text, ",[]{}") {
+	if strings.Contains(text, ": ") || strings.Contains(text, " #") || flow && strings.ContainsAny(text, ",[]{}?") {
 		return false
 	}
 	for _, r := range text {
