@@ -49,8 +49,8 @@ func ProductRules() Rules { //nolint:funlen // a table
 	rules := Rules{
 		Allowed: map[string][]string{
 			"cmd/flowrun":         {"internal/cli"},
-			"internal/cli":        append(rooms(), "engine/collector", "engine/content", "engine/install", "engine/lockfile", "engine/pluginlog", "engine/plugintree", "engine", "engine/duration", "engine/peer", "engine/telemetry", "engine/diag", "engine/project", "engine/plan", "engine/runs", "engine/graph", "engine/conformance", "engine/upgrade", "internal/doctor", "internal/mcpserver", "internal/plugintemplate", "internal/web", "internal/web/guard", "internal/web/page", "internal/web/wire", "internal/sandbox", "sdk", "plugins/*"),
-			"internal/cli/view":   append(rooms(), "engine", "engine/duration", "engine/diag", "engine/plan", "engine/runs", "engine/graph", "engine/lastwords", "internal/cli/term", "internal/doctor"),
+			"internal/cli":        append(rooms(), "engine/collector", "engine/content", "engine/install", "engine/lockfile", "engine/pluginlog", "engine/plugintree", "engine", "engine/evaluate", "engine/importer", "engine/duration", "engine/peer", "engine/telemetry", "engine/diag", "engine/project", "engine/plan", "engine/runs", "engine/graph", "engine/conformance", "engine/upgrade", "internal/doctor", "internal/mcpserver", "internal/plugintemplate", "internal/web", "internal/web/guard", "internal/web/page", "internal/web/wire", "internal/sandbox", "sdk", "plugins/*"),
+			"internal/cli/view":   append(rooms(), "engine", "engine/duration", "engine/diag", "engine/plan", "engine/runs", "engine/evaluate", "engine/graph", "engine/lastwords", "internal/cli/term", "internal/doctor"),
 			"internal/web":        append(rooms(), "docs", "engine", "engine/content", "engine/duration", "engine/diag", "engine/peer", "engine/plan", "engine/runs", "engine/graph"),
 			"internal/web/guard":  {"engine/diag", "internal/web/wire"},
 			"internal/web/wire":   {"engine/diag"},
@@ -112,6 +112,8 @@ func ProductRules() Rules { //nolint:funlen // a table
 			"engine/spec":          {"engine/diag", "engine/plan", "engine/quota", "engine/runs"},
 			"engine/eval":          {"engine/duration", "engine/schema", "engine/quota", "engine/diag"},
 			"engine/format":        {"engine/spec", "engine/eval", "engine/diag"},
+			"engine/evaluate":      {"engine/diag", "engine/eval", "engine/runs", "engine/schema"},
+			"engine/importer":      {"engine/diag", "engine/duration", "engine/format", "engine/schedule/cron", "engine/spec"},
 			"engine/editor":        {"engine/duration", "engine/plan", "engine/schema", "engine/spec"},
 			"engine/project":       {"engine/duration", "engine/spec", "engine/quota", "engine/diag"},
 			"engine/interp":        {"engine/diag", "engine/plan", "engine/quota", "engine/runs", "engine/eval", "engine/schema", "engine/journal"},

@@ -81,6 +81,8 @@ func (a *app) commands() []command {
 		{"man", "", a.manCommand},
 		{"ready", "server", a.readyCommand},
 		{"mcp", "server", a.mcpCommand},
+		{"import", "start", a.importCommand},
+		{"eval", "project", a.evalCommand},
 	}
 }
 

@@ -24,6 +24,8 @@ func (a *app) completedArguments() map[string]places {
 		"runs signal": ofRun(runsFor(signalRun(), nil), stepsThat(runs.NeedSignal)), "runs resolve": ofRun(runsFor(unknownRun(), unknownOutcome), stepsThat(runs.NeedResolve)),
 
 		"run": file, "plan": file, "graph": file, "validate": files, "fmt": files, "test": files,
+		"import": {files: yamlFiles},
+
 		"call": one(callable), "explain": one(topics), "help": many(commandNames), "man": many(commandNames), "config explain": one(settingKeys),
 
 		"state get": one(workflowNames, stateNames), "state set": one(workflowNames, stateNames), "state reset": one(workflowNames, stateNames),
