@@ -27,11 +27,12 @@ func (a *app) importCommand() *cobra.Command {
 			"them below scripts/. No file that is there is changed. With - it reads stdin.",
 		Example: "  flowrun import .github/workflows/nightly.yml\n" +
 			"  flowrun import .github/workflows/nightly.yml --write workflows/nightly.yaml\n" +
-			"  flowrun import --from argo - < workflow.yaml",
+			"  flowrun import --from argo workflow.yaml",
 		RunE: func(_ *cobra.Command, args []string) error { return a.importFile(args[0], flags) },
 	})
 	c.Flags().StringVar(&flags.from, "from", "", "whose file it is: github-actions, dagu, argo or kestra (default: found out)")
-	c.Flags().StringVarP(&flags.write, "write", "w", "", "write this file, or files into this folder, instead of stdout")
+	c.Flags().Lookup("from").Annotations = map[string][]string{fromProduct: {"true"}}
+	c.Flags().StringVar(&flags.write, "write", "", "write this file, or files into this folder, instead of stdout")
 	completeFlag(c, "from", diag.Words(importer.Products()...)...)
 	return c
 }

@@ -120,17 +120,23 @@ var valueWords = sync.OnceValue(func() map[string]string {
 		"expires": "DURATION|TIME", "form": "NAME=VALUE", "format": "FORMAT", "from": "TIME", "from-file": "FILE", "input": "NAME=VALUE", "inputs": "FILE",
 		"junit": "FILE", "label": "NAME=VALUE", "lang": "LANGUAGE", "level": "LEVEL", "listen": "HOST:PORT", "live": "NAME", "log-format": "FORMAT",
 		"log-level": "LEVEL", "mocks": "FILE", "module": "PATH", "name": "NAME", "out": "FILE", "output": "FORMAT", "outputs": "JSON|@FILE",
-		"payload": "JSON|@FILE", "plugin-log": "NAME", "query": "EXPR", "record": "RUN", "scheduled-at": "TIME", "scope": "SCOPE", "sdk": "VERSION|FOLDER",
+		"payload": "JSON|@FILE", "plugin-log": "NAME", "query": "EXPR", "record": "RUN", "run": "RUN", "scheduled-at": "TIME", "scope": "SCOPE", "sdk": "VERSION|FOLDER",
 		"since": "TIME|DURATION", "state": "FOLDER", "status": "STATUS", "to": "SOURCE", "token-env": "NAME", "until": "TIME", "with": "JSON|@FILE|-",
 		"workflow": "NAME", "write": "FILE",
 	}
 })
+
+// fromProduct marks a --from that takes the name of a product; others take a time or a step.
+const fromProduct = "product"
 
 // valueWord is what a flag takes, in one word; "" for one that takes nothing.
 func valueWord(f *pflag.Flag) string {
 	kind := f.Value.Type()
 	if kind == "bool" {
 		return ""
+	}
+	if f.Name == "from" && f.Annotations[fromProduct] != nil {
+		return "PRODUCT"
 	}
 	switch word := valueWords()[f.Name]; {
 	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"), strings.HasPrefix(kind, "float"):
