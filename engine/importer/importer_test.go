@@ -142,6 +142,7 @@ func TestExpressions(t *testing.T) {
 		"success() || failure()":                             "run_if: any",
 		"(inputs.dry || inputs.n > 1) && inputs.name == 'b'": `if: (inputs.dry || inputs.n > 1) && inputs.name == "b"`,
 		"(inputs.dry && 'a' || 'b') == 'a'":                  `(inputs.dry ? "a" : "b") == "a"`,
+		"github.sha != '' && inputs.dry":                     "if: false",
 		"github.ref == 'refs/heads/main'":                    "import: line 7: if: github.ref == 'refs/heads/main': nothing is known of a repository",
 	} {
 		wantText(t, github(cond), cond, want)
