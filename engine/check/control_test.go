@@ -111,6 +111,21 @@ of 1,000 steps in about 80 ms. An action whose schemas decide everything is not 
 `
 
 const soundPage = `
+## What newcomers are told
+
+` + "`" + `cmd/flowrun/testdata/messages` + "`" + ` holds 62 files that newcomers write, out of the habits of GitHub Actions, Dagu, Argo, Kestra, templates and shells: 40 that the messages were made for, and 22 of the same kinds with
+other names. For each slip a file says the place, the code and the mend, as a diff. The test makes each mend by itself, and then all of a file.
+
+| | of | |
+|---|---|---|
+| slips that are told at their line and column | 162 | 162 |
+| problems that are a slip of their own | 162 | 162 |
+| mends that put their slip right and bring nothing | 156 | 154 |
+| files that are valid with all mends made | 57 | 57 |
+| files of another product, told as one problem | 5 | 5 |
+
+One mend is made by hand, after the hint. ` + "`" + `flowrun validate --fix` + "`" + ` makes those that are certain ([ADR 89](adr/0089-mends-are-data.md)). Nothing is said of the workflows of this repository and the blocks of its documents.
+
 ## What the strict check promises
 
 What ` + "`--strict`" + ` accepts fails at no run by a type, by null, by a missing field or by one that a service sends beyond its schema. ` + "`make sound`" + ` tries it: random schemas (objects, nullable and optional fields,
