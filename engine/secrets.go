@@ -65,6 +65,12 @@ func (e *Engine) ListSecrets(ctx context.Context) ([]workspace.SecretInfo, error
 	return e.project.Secrets(names, e.needs(ctx)), nil
 }
 
+// StoredSecretNames returns the names of the stored secrets: no workflow is checked for it.
+func (e *Engine) StoredSecretNames(context.Context) ([]string, error) {
+	_, names, err := e.storedSecrets()
+	return names, err
+}
+
 // storedSecrets returns the secrets of the store, and their names.
 func (e *Engine) storedSecrets() (stored *secret.Stored, names []string, err error) {
 	if stored, err = e.project.Services().StoredSecrets(); err != nil {

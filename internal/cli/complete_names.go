@@ -167,8 +167,8 @@ func connectionNames(q *question) (words []word) {
 	return words
 }
 
-// secretNames are those that flowrun.yaml and the workflows name, and those that are stored,
-// where nobody has the store open. No value is read.
+// secretNames are those that flowrun.yaml and the workflows name, and those that are stored.
+// No value is read.
 func secretNames(q *question) []word {
 	known := map[string]string{}
 	for _, name := range q.runs().secrets() {

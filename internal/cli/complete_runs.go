@@ -74,7 +74,13 @@ func (r *askedRuns) outputs(id string) []string {
 	return slices.Sorted(maps.Keys(result.Outputs))
 }
 
-func (r *askedRuns) secrets() []string { return nil } // the owner's list checks workflows
+func (r *askedRuns) secrets() []string {
+	names, err := r.client.SecretNames(r.ctx)
+	if err != nil {
+		return nil
+	}
+	return names
+}
 
 func (r *askedRuns) tokens() (words []word) {
 	list, err := r.client.Tokens(r.ctx)

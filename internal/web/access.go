@@ -27,6 +27,7 @@ type Access interface {
 	Login(ctx context.Context, connection string, r connections.LoginRequest, sink runs.Sink) (calls.Result, error)
 	Logout(ctx context.Context, connection string) (connections.LogoutResult, error)
 	ListSecrets(ctx context.Context) ([]workspace.SecretInfo, error)
+	StoredSecretNames(ctx context.Context) ([]string, error)
 	SetSecret(ctx context.Context, name, value string) (*workspace.SecretInfo, error)
 	RemoveSecret(ctx context.Context, name string) error
 }

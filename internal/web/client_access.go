@@ -38,6 +38,11 @@ func (c *Client) Plugins(ctx context.Context) ([]workspace.PluginInfo, error) {
 	return fetchAll[workspace.PluginInfo](ctx, c, "/plugins")
 }
 
+// SecretNames lists the names of the stored secrets.
+func (c *Client) SecretNames(ctx context.Context) ([]string, error) {
+	return fetchAll[string](ctx, c, "/local/secrets/names")
+}
+
 // Secrets lists the secrets without their values.
 func (c *Client) Secrets(ctx context.Context) ([]workspace.SecretInfo, error) {
 	return fetchAll[workspace.SecretInfo](ctx, c, "/local/secrets")

@@ -25,6 +25,7 @@ func localRoutes() []localRoute {
 		{"POST /runs", taking(http.StatusCreated, localBodyCap, (*server).startLocal)},
 		{"POST /call", (*server).callLocal},
 		{"GET /secrets", listing(ofNothing((*server).ListSecrets))},
+		{"GET /secrets/names", listing(ofNothing((*server).StoredSecretNames))},
 		{"PUT /secrets/{name}", (*server).setSecret},
 		{"DELETE /secrets/{name}", (*server).removeSecret},
 		{"GET /state", selecting((*server).State, "workflow")},
