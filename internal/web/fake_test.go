@@ -397,7 +397,9 @@ func (f *fakeAccess) Logout(_ context.Context, name string) (connections.LogoutR
 	return connections.LogoutResult{Revoked: true, Forgotten: true}, f.known(name)
 }
 
-func (f *fakeAccess) StoredSecretNames(context.Context) ([]string, error) { return []string{"TOKEN"}, nil }
+func (f *fakeAccess) StoredSecretNames(context.Context) ([]string, error) {
+	return []string{"TOKEN"}, nil
+}
 
 func (f *fakeAccess) ListSecrets(context.Context) ([]workspace.SecretInfo, error) {
 	return []workspace.SecretInfo{{Name: "T", Sources: []string{"store"}}}, nil
