@@ -28,6 +28,11 @@ func workflowFiles(q *question) (words []word) {
 	return words
 }
 
+// workflowsOrFiles are the names of workflows, and the files of those that are typed as a path.
+func workflowsOrFiles(q *question) []word {
+	return slices.Concat(workflowNames(q), workflowFiles(q))
+}
+
 func (q *question) fromHere(file string) (string, bool) {
 	project := q.project()
 	if project == nil {

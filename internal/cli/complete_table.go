@@ -11,8 +11,8 @@ func (a *app) completedArguments() map[string]places {
 	ofRun := func(nouns ...noun) places { return places{nouns: nouns, order: true} }
 	one := func(nouns ...noun) places { return places{nouns: nouns} }
 	many := func(of noun) places { return places{nouns: []noun{of}, many: true} }
-	file := places{nouns: []noun{workflowFiles}, files: yamlFiles}
-	files := places{nouns: []noun{workflowFiles}, files: yamlFiles, many: true}
+	file := places{nouns: []noun{workflowsOrFiles}, files: yamlFiles}
+	files := places{nouns: []noun{workflowsOrFiles}, files: yamlFiles, many: true}
 	return map[string]places{
 		"runs show": ofRun(every, stepsOfRun), "runs logs": ofRun(every, stepsOfRun), "runs events": ofRun(every), "runs export": ofRun(every),
 		"runs watch": ofRun(runsFor(goingRun(), nil)), "runs cancel": ofRun(runsFor(cancelRun(), nil)),
@@ -23,10 +23,12 @@ func (a *app) completedArguments() map[string]places {
 		"runs approve": ofRun(asking, stepsThat(runs.NeedApprove)), "runs reject": ofRun(asking, stepsThat(runs.NeedApprove)),
 		"runs signal": ofRun(runsFor(signalRun(), nil), stepsThat(runs.NeedSignal)), "runs resolve": ofRun(runsFor(unknownRun(), unknownOutcome), stepsThat(runs.NeedResolve)),
 
-		"run": file, "plan": file, "graph": file, "validate": files, "fmt": files, "test": files,
+		"run": file, "plan": file, "graph": file, "validate": files, "fmt": {nouns: []noun{workflowFiles}, files: yamlFiles, many: true}, "test": files,
 		"import": {files: yamlFiles},
 
 		"call": one(callable), "explain": one(topics), "help": many(commandNames), "man": many(commandNames), "config explain": one(settingKeys),
+
+		"workflows show": one(workflowNames), "workflows enable": one(workflowNames), "workflows disable": one(workflowNames), "workflows edit": one(workflowNames),
 
 		"state get": one(workflowNames, stateNames), "state set": one(workflowNames, stateNames), "state reset": one(workflowNames, stateNames),
 		"state history": one(workflowNames, stateNames), "state cursors": one(workflowNames),

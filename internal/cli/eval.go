@@ -64,10 +64,10 @@ func (a *app) evalExpression(ctx context.Context, args []string, flags *evalFlag
 
 // valuesOfRun asks the owner for what a run has.
 func (a *app) valuesOfRun(ctx context.Context, values *evaluate.Values, named string) error {
-	if err := checkRef(named); err != nil {
+	run, err := runNamed(named, "eval", "--run")
+	if err != nil {
 		return err
 	}
-	run := &runRef{text: named, fit: anyRun(), again: func(id string, _ ...string) []string { return []string{"eval", "--run", id} }}
 	var inputs json.RawMessage
 	result, err := askRun(ctx, a, run, func(c *web.Client) (*runs.Result, error) {
 		page, err := c.Events(ctx, run.id, 0, 1)
