@@ -51,7 +51,7 @@ func (s *argoScope) template(source string) template {
 		if err != nil {
 			shown := "{{" + p.text + "}}"
 			made.gaps = append(made.gaps, "`"+oneLine(shown)+"`: "+err.Error())
-			made.parts = append(made.parts, translated{text: shown})
+			made.parts = append(made.parts, translated{text: shown, left: true})
 			continue
 		}
 		made.parts = append(made.parts, translated{expr: e, isExpr: true})

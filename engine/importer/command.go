@@ -83,7 +83,7 @@ func (t template) inScript(c *command, original []part) string {
 			b.WriteString("${" + c.giveSecret(p.expr.secret, p.expr.secret) + "}")
 		default:
 			name := strings.ToUpper(notInVariable().ReplaceAllString(original[i].text, "_"))
-			b.WriteString("${" + c.give(name, "${{ "+p.expr.asText()+" }}") + "}")
+			b.WriteString("${" + c.give(name, template{parts: []translated{p}}.text()) + "}")
 		}
 	}
 	return b.String()

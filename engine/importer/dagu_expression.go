@@ -77,7 +77,7 @@ func (d *dagu) template(source string) template {
 		}
 		if err != nil {
 			t.gaps = append(t.gaps, "`"+shown+"`: "+err.Error())
-			t.parts = append(t.parts, translated{text: shown})
+			t.parts = append(t.parts, translated{text: shown, left: true})
 			continue
 		}
 		t.parts = append(t.parts, translated{expr: e, isExpr: true})

@@ -1,7 +1,9 @@
 package importer
 
 import (
+	"regexp"
 	"strings"
+	"sync"
 )
 
 // part is a piece of a text: literal, or an expression of the product's.
@@ -59,6 +61,7 @@ type translated struct {
 	text   string
 	expr   expr
 	isExpr bool
+	left   bool // an expression that could not be translated
 }
 
 // template is a text whose expressions are translated. What can't be is in gaps, one a
@@ -98,7 +101,7 @@ func (t template) render() string {
 	var b strings.Builder
 	for _, p := range t.parts {
 		if !p.isExpr {
-			b.WriteString(literalSigns(p.text))
+			b.WriteString(p.literal())
 			continue
 		}
 		e := p.expr.present()
@@ -108,6 +111,28 @@ func (t template) render() string {
 		b.WriteString("${{ " + e.source + " }}")
 	}
 	return b.String()
+}
+
+var ownRoot = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:\{\{-?|\$\{)\s*\.?(?:run|inputs|state|steps|trigger|request|item|index|result|error|output|connections|secrets)\b`)
+})
+
+// literal is a literal part as flowrun has it. What was left of another product's
+// expression and begins with a name of the language loses its signs: the checker would take
+// it for a mistake, and the comment above has it whole.
+func (p translated) literal() string {
+	if p.left && ownRoot().MatchString(p.text) {
+		return "<" + strings.TrimSpace(strings.Trim(p.text, "${}- ")) + ">"
+	}
+	return literalSigns(p.text)
+}
+
+// shown is a literal part within an expression.
+func (p translated) shown() string {
+	if p.left {
+		return p.literal()
+	}
+	return p.text
 }
 
 // flat is the template with texts that were joined in another place taken apart again.
@@ -145,7 +170,7 @@ func (t template) source() expr {
 		if p.isExpr {
 			parts = append(parts, p.expr.asTextOperand())
 		} else if p.text != "" {
-			parts = append(parts, quoteText(p.text))
+			parts = append(parts, quoteText(p.shown()))
 		}
 	}
 	if len(parts) == 0 {
@@ -189,7 +214,7 @@ func (t *translator) translate(parts []part, written func(string) string) templa
 		}
 		if err != nil {
 			made.gaps = append(made.gaps, "`"+oneLine(written(p.text))+"`: "+err.Error())
-			made.parts = append(made.parts, translated{text: written(p.text)})
+			made.parts = append(made.parts, translated{text: written(p.text), left: true})
 			continue
 		}
 		made.parts = append(made.parts, translated{expr: e, isExpr: true})
