@@ -119,6 +119,31 @@ func TestWhoseFileItIs(t *testing.T) {
 	}
 }
 
+// TestWhatTheCheckSendsHereIsTaken: a file of which `validate` says whose it is, and that
+// import writes its workflow, is that product's here too.
+func TestWhatTheCheckSendsHereIsTaken(t *testing.T) {
+	sent := 0
+	for _, file := range files(t) {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, problems := spec.Parse(file, src)
+		for _, p := range problems {
+			if p.Code != spec.CodeOtherProduct {
+				continue
+			}
+			sent++
+			if product := imported(t, file).Product; !strings.HasSuffix(p.Message, "docs/coming-from/"+string(product)+".md") {
+				t.Errorf("%s: %s, and import takes it for %s", file, p.Message, product)
+			}
+		}
+	}
+	if sent < 10 {
+		t.Errorf("%d files are said to be another product's", sent)
+	}
+}
+
 // Conditions and values of the four products, and what they are in flowrun.
 func TestExpressions(t *testing.T) {
 	github := func(cond string) string {

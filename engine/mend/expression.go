@@ -21,12 +21,8 @@ func contextWords() map[string]string {
 
 // otherContext is for `github`, `env`, `vars`, `matrix`, `needs` and their like.
 func otherContext(f *file, p *diag.Problem) *mend {
-	s := f.spot(p)
-	if s == nil || s.node.Kind != spec.Scalar {
-		return nil
-	}
-	at := f.inText(s.node, p)
-	if at < 0 {
+	s, at := f.textAt(p)
+	if s == nil {
 		return nil
 	}
 	chain := chainAt(s.node.Text[at:])
@@ -106,12 +102,8 @@ func (f *file) declared(name string) bool { return f.root.Get("inputs").Get(name
 
 // stepByItself is for `a.outputs.x` of a step `a`.
 func stepByItself(f *file, p *diag.Problem) *mend {
-	s := f.spot(p)
-	if s == nil || s.node.Kind != spec.Scalar {
-		return nil
-	}
-	at := f.inText(s.node, p)
-	if at < 0 {
+	s, at := f.textAt(p)
+	if s == nil {
 		return nil
 	}
 	chain := chainAt(s.node.Text[at:])
@@ -138,12 +130,8 @@ func stepByItself(f *file, p *diag.Problem) *mend {
 
 // outsideLoop is for a loop's item that is read behind the loop.
 func outsideLoop(f *file, p *diag.Problem) *mend {
-	s := f.spot(p)
-	if s == nil || s.node.Kind != spec.Scalar {
-		return nil
-	}
-	at := f.inText(s.node, p)
-	if at < 0 {
+	s, at := f.textAt(p)
+	if s == nil {
 		return nil
 	}
 	chain := chainAt(s.node.Text[at:])
@@ -176,12 +164,8 @@ func outsideLoop(f *file, p *diag.Problem) *mend {
 
 // undeclaredInput declares an input that is read and not there.
 func undeclaredInput(f *file, p *diag.Problem) *mend {
-	s := f.spot(p)
-	if s == nil || s.node.Kind != spec.Scalar || !strings.HasSuffix(p.Message, "in `inputs`") || p.Hint.Near != "" {
-		return nil
-	}
-	at := f.inText(s.node, p)
-	if at < 0 {
+	s, at := f.textAt(p)
+	if s == nil || !strings.HasSuffix(p.Message, "in `inputs`") || p.Hint.Near != "" {
 		return nil
 	}
 	name := wordAt(s.node.Text, at)
@@ -198,12 +182,8 @@ func undeclaredInput(f *file, p *diag.Problem) *mend {
 
 // otherFunction is for functions that conditions of other products have.
 func otherFunction(f *file, p *diag.Problem) *mend {
-	s := f.spot(p)
-	if s == nil || s.node.Kind != spec.Scalar {
-		return nil
-	}
-	at := f.inText(s.node, p)
-	if at < 0 {
+	s, at := f.textAt(p)
+	if s == nil {
 		return nil
 	}
 	text := s.node.Text
@@ -355,12 +335,8 @@ func callArguments(text string, at int) (args []string, end int, ok bool) {
 
 // containsCall is for operators that stand before their operands, as functions do.
 func containsCall(f *file, p *diag.Problem) *mend {
-	s := f.spot(p)
-	if s == nil || s.node.Kind != spec.Scalar {
-		return nil
-	}
-	at := f.inText(s.node, p)
-	if at < 0 {
+	s, at := f.textAt(p)
+	if s == nil {
 		return nil
 	}
 	name := wordAt(s.node.Text, at)
@@ -382,12 +358,8 @@ func containsCall(f *file, p *diag.Problem) *mend {
 
 // emptyExpression takes an expression out that says nothing.
 func emptyExpression(f *file, p *diag.Problem) *mend {
-	s := f.spot(p)
-	if s == nil || s.node.Kind != spec.Scalar || p.Message != "the expression is empty" {
-		return nil
-	}
-	at := f.inText(s.node, p)
-	if at < 0 {
+	s, at := f.textAt(p)
+	if s == nil || p.Message != "the expression is empty" {
 		return nil
 	}
 	open := strings.LastIndex(s.node.Text[:at], "${{")
@@ -406,8 +378,8 @@ func emptyExpression(f *file, p *diag.Problem) *mend {
 
 // doubleQuotes is for `=` and its like, of which the hint names what is meant.
 func doubleQuotes(f *file, p *diag.Problem) *mend {
-	s := f.spot(p)
-	if s == nil || s.node.Kind != spec.Scalar {
+	s := f.scalarAt(p)
+	if s == nil {
 		return nil
 	}
 	at := f.inText(s.node, p)
@@ -427,8 +399,8 @@ func doubleQuotes(f *file, p *diag.Problem) *mend {
 
 // unclosedExpression closes `${{ x }`.
 func unclosedExpression(f *file, p *diag.Problem) *mend {
-	s := f.spot(p)
-	if s == nil || s.node.Kind != spec.Scalar || !strings.HasPrefix(p.Message, "`${{` is not closed") {
+	s := f.scalarAt(p)
+	if s == nil || !strings.HasPrefix(p.Message, "`${{` is not closed") {
 		return nil
 	}
 	at := f.inText(s.node, p)
@@ -454,8 +426,8 @@ var functionHint = sync.OnceValue(func() *regexp.Regexp { return regexp.MustComp
 
 // wrapped puts the function of a hint around the whole of an expression.
 func wrapped(f *file, p *diag.Problem) *mend {
-	s := f.spot(p)
-	if s == nil || s.node.Kind != spec.Scalar {
+	s := f.scalarAt(p)
+	if s == nil {
 		return nil
 	}
 	from, to, ok := f.expressionOf(s.node, p)
@@ -507,8 +479,8 @@ func (f *file) expressionOf(n *spec.Node, p *diag.Problem) (from, to int, ok boo
 // loopList writes an expression of a name that stands without signs, and a range of a
 // number.
 func loopList(f *file, p *diag.Problem) *mend {
-	s := f.spot(p)
-	if s == nil || s.node.Kind != spec.Scalar || !strings.HasPrefix(p.Message, "a loop needs a list") {
+	s := f.scalarAt(p)
+	if s == nil || !strings.HasPrefix(p.Message, "a loop needs a list") {
 		return nil
 	}
 	text := strings.TrimSpace(s.node.Text)
@@ -531,8 +503,8 @@ func loopList(f *file, p *diag.Problem) *mend {
 
 // secretInText takes a secret out of a text.
 func secretInText(f *file, p *diag.Problem) *mend {
-	s := f.spot(p)
-	if s == nil || s.node.Kind != spec.Scalar {
+	s := f.scalarAt(p)
+	if s == nil {
 		return nil
 	}
 	m := &mend{}

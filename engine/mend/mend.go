@@ -222,6 +222,26 @@ func (f *file) spot(p *diag.Problem) *spot {
 	return f.find(f.root, nil, at, p.Pos)
 }
 
+// scalarAt is the spot of a problem where one single value stands; nil where none does.
+func (f *file) scalarAt(p *diag.Problem) *spot {
+	if s := f.spot(p); s != nil && s.node.Kind == spec.Scalar {
+		return s
+	}
+	return nil
+}
+
+// textAt is scalarAt with where in the value's text the problem is; nil where that is not
+// told.
+func (f *file) textAt(p *diag.Problem) (s *spot, at int) {
+	if s = f.scalarAt(p); s == nil {
+		return nil, 0
+	}
+	if at = f.inText(s.node, p); at < 0 {
+		return nil, 0
+	}
+	return s, at
+}
+
 func (f *file) find(n *spec.Node, around []*spec.Node, at int, pos diag.Pos) *spot {
 	inner := append([]*spec.Node{n}, around...)
 	for i, pair := range n.Pairs {

@@ -158,8 +158,8 @@ func optionsKey(f *file, p *diag.Problem) *mend {
 // reactionWord is for what follows an error, and for when a step runs, in the words of
 // others.
 func reactionWord(f *file, p *diag.Problem) *mend {
-	s := f.spot(p)
-	if s == nil || s.node.Kind != spec.Scalar || !strings.HasPrefix(p.Message, "`"+s.node.Text+"` is not ") {
+	s := f.scalarAt(p)
+	if s == nil || !strings.HasPrefix(p.Message, "`"+s.node.Text+"` is not ") {
 		return nil
 	}
 	meant := ""
@@ -211,8 +211,8 @@ var amountOf = sync.OnceValue(func() *regexp.Regexp {
 
 // durationText is for `2 days` and `30`.
 func durationText(f *file, p *diag.Problem) *mend {
-	s := f.spot(p)
-	if s == nil || s.node.Kind != spec.Scalar || !strings.Contains(p.Message, "is not a duration") {
+	s := f.scalarAt(p)
+	if s == nil || !strings.Contains(p.Message, "is not a duration") {
 		return nil
 	}
 	written := strings.ToLower(strings.TrimSpace(s.node.Text))
@@ -258,8 +258,8 @@ func (f *file) atTop(pair string) []diag.Edit {
 
 // longerRun gives the run the time that one of its steps may take.
 func longerRun(f *file, p *diag.Problem) *mend {
-	s := f.spot(p)
-	if s == nil || s.node.Kind != spec.Scalar {
+	s := f.scalarAt(p)
+	if s == nil {
 		return nil
 	}
 	if own := f.root.Get("timeout"); own != nil {
@@ -300,8 +300,8 @@ func unquotedText(f *file, p *diag.Problem) *mend {
 
 // dayWord is for `yesterday` where a time is meant.
 func dayWord(f *file, p *diag.Problem) *mend {
-	s := f.spot(p)
-	if s == nil || s.node.Kind != spec.Scalar || !strings.Contains(p.Message, "is not a time") {
+	s := f.scalarAt(p)
+	if s == nil || !strings.Contains(p.Message, "is not a time") {
 		return nil
 	}
 	meant := map[string]string{
@@ -330,8 +330,8 @@ func dayWord(f *file, p *diag.Problem) *mend {
 
 // numberWord is for `ten`.
 func numberWord(f *file, p *diag.Problem) *mend {
-	s := f.spot(p)
-	if s == nil || s.node.Kind != spec.Scalar || !strings.Contains(p.Hint.Text, "digits") {
+	s := f.scalarAt(p)
+	if s == nil || !strings.Contains(p.Hint.Text, "digits") {
 		return nil
 	}
 	words := []string{"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"}
@@ -357,8 +357,8 @@ func numberWord(f *file, p *diag.Problem) *mend {
 
 // oneItem puts a single value into a list.
 func oneItem(f *file, p *diag.Problem) *mend {
-	s := f.spot(p)
-	if s == nil || s.node.Kind != spec.Scalar || !strings.HasPrefix(p.Message, "expects a list") {
+	s := f.scalarAt(p)
+	if s == nil || !strings.HasPrefix(p.Message, "expects a list") {
 		return nil
 	}
 	return &mend{edits: s.node.Rewrite("[" + textIn(s.node) + "]"), hint: "a list of one is `[" + s.node.Text + "]`"}

@@ -477,8 +477,8 @@ func stepText(f *file, p *diag.Problem) *mend {
 	if !strings.HasPrefix(p.Message, "a step must be a map") {
 		return nil
 	}
-	s := f.spot(p)
-	if s == nil || s.node.Kind != spec.Scalar || !actionName().MatchString(s.node.Text) {
+	s := f.scalarAt(p)
+	if s == nil || !actionName().MatchString(s.node.Text) {
 		return nil
 	}
 	return &mend{edits: s.node.Rewrite("{" + f.stepOf(s.node.Text, s.up(0)) + "}"), hint: "write `- uses: " + s.node.Text + "`"}

@@ -151,12 +151,8 @@ func (f *file) hasOutputs(step *spec.Node) bool {
 
 // insideLoop is for a step of a loop that is read from outside.
 func insideLoop(f *file, p *diag.Problem) *mend {
-	s := f.spot(p)
-	if s == nil || s.node.Kind != spec.Scalar {
-		return nil
-	}
-	at := f.inText(s.node, p)
-	if at < 0 {
+	s, at := f.textAt(p)
+	if s == nil {
 		return nil
 	}
 	id := wordAt(s.node.Text, at)

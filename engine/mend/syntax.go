@@ -265,7 +265,7 @@ func (f *file) flowValue(at int) (from, to int, ok bool) {
 	i := start
 	for i < at {
 		if strings.HasPrefix(f.src[i:], "${{") {
-			i = expressionEnd(f.src[:end], i)
+			i = spec.ExpressionEnd(f.src[:end], i)
 			continue
 		}
 		switch b := f.src[i]; {
@@ -292,7 +292,7 @@ func (f *file) flowValue(at int) (from, to int, ok bool) {
 	to = from
 	for round := 0; to < end; {
 		if strings.HasPrefix(f.src[to:], "${{") {
-			to = expressionEnd(f.src[:end], to)
+			to = spec.ExpressionEnd(f.src[:end], to)
 			continue
 		}
 		b := f.src[to]
@@ -313,31 +313,6 @@ func (f *file) flowValue(at int) (from, to int, ok bool) {
 func (f *file) hasValue(from, colon int) bool {
 	before := strings.TrimRight(f.src[:from], " ")
 	return strings.HasSuffix(before, ":") && strings.TrimSpace(f.src[from:colon]) != ""
-}
-
-// expressionEnd is the offset behind the `}}` of the expression that begins at an offset;
-// that of the text's end where there is none.
-func expressionEnd(text string, from int) int {
-	depth, quote := 0, byte(0)
-	for i := from + len("${{"); i < len(text); i++ {
-		switch b := text[i]; {
-		case quote != 0:
-			if b == '\\' && quote != '`' {
-				i++
-			} else if b == quote {
-				quote = 0
-			}
-		case b == '"' || b == '\'' || b == '`':
-			quote = b
-		case b == '{':
-			depth++
-		case b == '}' && depth > 0:
-			depth--
-		case strings.HasPrefix(text[i:], "}}"):
-			return i + len("}}")
-		}
-	}
-	return len(text)
 }
 
 func emptyFile(f *file, _ *diag.Problem) *mend {

@@ -166,26 +166,8 @@ func (t *text) pairEnd(p spec.Pair) int {
 
 // closing is the offset behind the bracket that closes the one at an offset.
 func (t *text) closing(at int) int {
-	depth, quote := 0, byte(0)
-	for i := at; i < len(t.src); i++ {
-		switch b := t.src[i]; {
-		case quote != 0:
-			if b == '\\' && quote == '"' {
-				i++
-			} else if b == quote {
-				quote = 0
-			}
-		case b == '"' || b == '\'':
-			quote = b
-		case b == '[' || b == '{':
-			depth++
-		case b == ']' || b == '}':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-	}
-	return len(t.src)
+	end, _ := spec.BracketEnd(t.src, at)
+	return end
 }
 
 // written is what stands in the file for a node.

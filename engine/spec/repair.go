@@ -56,16 +56,16 @@ func expressionAt(text string, at int) region {
 	if from < 0 {
 		return region{}
 	}
-	to := expressionEnd(text, from)
+	to := ExpressionEnd(text, from)
 	if to < at {
 		return region{}
 	}
 	return region{from, to}
 }
 
-// expressionEnd is the offset after the `}}` of the expression opened at from,
+// ExpressionEnd is the offset after the `}}` of the expression opened at from,
 // texts and braces inside of it aside; that of the text where there is none.
-func expressionEnd(text string, from int) int {
+func ExpressionEnd(text string, from int) int {
 	depth, quote := 0, byte(0)
 	for i := from + len("${{"); i < len(text); i++ {
 		switch b := text[i]; {

@@ -111,8 +111,8 @@ func flowExpression(f syntaxFault) (diag.Problem, region, bool) {
 	text := string(f.source.text)
 	unreadable := region{}
 	if strings.HasPrefix(text[from:], "${{") {
-		if line, _, _ := strings.Cut(text[from:], "\n"); expressionEnd(line, 0) > 0 && strings.Contains(line, "}}") {
-			unreadable = region{from, from + expressionEnd(line, 0)}
+		if line, _, _ := strings.Cut(text[from:], "\n"); ExpressionEnd(line, 0) > 0 && strings.Contains(line, "}}") {
+			unreadable = region{from, from + ExpressionEnd(line, 0)}
 		}
 	}
 	return problem, unreadable, true
@@ -159,10 +159,16 @@ func (f syntaxFault) opens() bool {
 
 // closes reports whether the bracket at f.opening has its partner, quotes aside.
 func (f syntaxFault) closes() bool {
+	_, found := BracketEnd(string(f.source.text), f.opening)
+	return found
+}
+
+// BracketEnd is the offset behind the bracket that closes the one at an offset of YAML's
+// text, what stands in quotes aside; the text's end, and false, where none does.
+func BracketEnd(text string, at int) (end int, found bool) {
 	depth, quote := 0, byte(0)
-	for i := f.opening; i < len(f.source.text); i++ {
-		b := f.source.text[i]
-		switch {
+	for i := at; i < len(text); i++ {
+		switch b := text[i]; {
 		case quote != 0:
 			if b == '\\' && quote == '"' {
 				i++
@@ -175,11 +181,11 @@ func (f syntaxFault) closes() bool {
 			depth++
 		case b == ']' || b == '}':
 			if depth--; depth == 0 {
-				return true
+				return i + 1, true
 			}
 		}
 	}
-	return false
+	return len(text), false
 }
 
 var (
