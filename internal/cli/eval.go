@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -140,8 +141,31 @@ func (a *app) showAnswer(out io.Writer, answer *evaluate.Answer) {
 	a.page(out).Answer(out, answer)
 }
 
+// readOrEnd is the next line that is typed; a signal ends the command, which gives the
+// terminal back.
+func readOrEnd(lines *term.Editor, signals <-chan os.Signal) (string, error) {
+	var (
+		line string
+		err  error
+		read = make(chan struct{})
+	)
+	go func() { // after a signal it stays in its read until the process ends, which is at once
+		line, err = lines.Read()
+		close(read)
+	}()
+	select {
+	case <-read:
+		if err != nil {
+			err = fmt.Errorf("read an expression: %w", err)
+		}
+		return line, err
+	case signal := <-signals:
+		return "", &codedError{code: exitOfSignal(signal), err: errSilent, silent: true}
+	}
+}
+
 // evaluateTyped asks for one expression after the other. What each gives is shown at once.
-func (a *app) evaluateTyped(values *evaluate.Values) error {
+func (a *app) evaluateTyped(values *evaluate.Values) (err error) {
 	functions := texts(workspace.Functions(), func(f workspace.FunctionDoc) string { return f.Name })
 	lines, err := term.OpenEditor(a.sys.Stdin, a.sys.Stdout, "> ", func(line string) (string, []string) { return values.Complete(line, functions) })
 	if errors.Is(err, term.ErrNoTerminal) {
@@ -150,13 +174,16 @@ func (a *app) evaluateTyped(values *evaluate.Values) error {
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, lines.Close()) }()
+	signals, stop := a.signals()
+	defer stop()
 	for {
-		line, err := lines.Read()
+		line, err := readOrEnd(lines, signals)
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return fmt.Errorf("read an expression: %w", err)
+			return err
 		case strings.TrimSpace(line) == "":
 			continue
 		}

@@ -1,19 +1,23 @@
+//go:build linux || darwin
+
 package term
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
 
 // Editor reads lines from a terminal: the arrows move in the line and through those that
 // were read, and Tab completes a word.
 type Editor struct {
-	fd    int
-	edits *term.Terminal
+	edits   *term.Terminal
+	restore func() error
 }
 
 // terminal is both ends of one.
@@ -22,14 +26,20 @@ type terminal struct {
 	io.Writer
 }
 
-// OpenEditor begins to read lines. complete says what the last word of a line may become;
-// each begins with that word. ErrNoTerminal.
+// OpenEditor begins to read lines; Close must be called. Until then the terminal hands each
+// key on, also between two lines: a Ctrl-D that is typed ahead would be lost otherwise. What
+// is printed meanwhile looks as it always does. complete says what the last word of a line
+// may become; each begins with that word. ErrNoTerminal.
 func OpenEditor(in io.Reader, out io.Writer, prompt string, complete func(line string) (word string, found []string)) (*Editor, error) {
 	file, ok := in.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return nil, ErrNoTerminal
 	}
-	e := &Editor{fd: int(file.Fd()), edits: term.NewTerminal(terminal{in, out}, prompt)}
+	restore, err := handKeysOn(int(file.Fd()))
+	if err != nil {
+		return nil, fmt.Errorf("read from the terminal: %w", err)
+	}
+	e := &Editor{edits: term.NewTerminal(terminal{in, out}, prompt), restore: restore}
 	if width, height := Size(out); width > 0 {
 		_ = e.edits.SetSize(width, max(height, 1)) // without one it is 80 wide
 	}
@@ -67,16 +77,32 @@ func completed(line string, pos int, complete func(line string) (word string, fo
 	return line[:start] + common + line[pos:], start + len(common), nil
 }
 
-// Read reads the next line; io.EOF at Ctrl-D and Ctrl-C. Only while it reads is the
-// terminal not as it was.
-func (e *Editor) Read() (string, error) {
-	before, err := term.MakeRaw(e.fd)
+// handKeysOn makes a terminal hand each key on as it is typed, Ctrl-C and Ctrl-D too. What
+// is printed is not touched: a line feed goes to the beginning of the next line.
+func handKeysOn(fd int) (restore func() error, err error) {
+	before, err := term.MakeRaw(fd)
 	if err != nil {
-		return "", fmt.Errorf("read from the terminal: %w", err)
+		return nil, err
 	}
-	line, err := e.edits.ReadLine()
-	if restored := term.Restore(e.fd, before); err == nil && restored != nil {
-		err = restored
+	restore = func() error { return term.Restore(fd, before) }
+	raw, err := unix.IoctlGetTermios(fd, getTermios)
+	if err == nil {
+		raw.Oflag |= unix.OPOST
+		err = unix.IoctlSetTermios(fd, setTermios, raw)
 	}
-	return line, err
+	if err != nil {
+		return nil, errors.Join(err, restore())
+	}
+	return restore, nil
+}
+
+// Read reads the next line; io.EOF at Ctrl-D and Ctrl-C.
+func (e *Editor) Read() (string, error) { return e.edits.ReadLine() }
+
+// Close gives the terminal back as it was.
+func (e *Editor) Close() error {
+	if err := e.restore(); err != nil {
+		return fmt.Errorf("give the terminal back: %w", err)
+	}
+	return nil
 }
