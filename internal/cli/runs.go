@@ -37,7 +37,7 @@ func (a *app) runsCommand() *cobra.Command {
 			Example: "  flowrun runs watch\n  flowrun runs watch -w weekly",
 			Long:    "Watch shows a run until it ends and exits as `run` would. Ctrl-C leaves it running.\n" + runHelp,
 		}, goingRun(), func(ctx context.Context, run *runRef, _ []string) error { return a.watchRun(ctx, run) })), "text", "json", "jsonl"),
-		a.runsLogsCommand(), a.runsEventsCommand(),
+		a.runsLogsCommand(), a.runsEventsCommand(), a.runsDiffCommand(),
 		a.runsCancelCommand(), a.runsResumeCommand(), a.runsRerunCommand(), a.runsDeliverCommand(),
 		a.runsExportCommand(), a.runsRemoveCommand(), a.runsSummaryCommand(), a.runsAcknowledgeCommand(),
 	}, a.decideCommands())...))

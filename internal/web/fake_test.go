@@ -21,6 +21,7 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/preview"
+	"github.com/flowrun/flowrun/engine/rundiff"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -440,6 +441,10 @@ func newTestClient(t *testing.T, runs *fakeRuns) *Client {
 	t.Helper()
 	handler, _ := newTestHandler(t, runs)
 	return NewClient(InProcess(handler))
+}
+
+func (f *fakeRuns) Diff(_ context.Context, a, _ string) (*rundiff.Diff, error) {
+	return &rundiff.Diff{A: f.row(), B: f.row()}, f.fail(a)
 }
 
 func (f *fakeRuns) Summary(_ context.Context, r engine.SummaryRequest) (*engine.RunsSummary, error) {

@@ -47,6 +47,7 @@ func registerRuns(t *typed, s *server) {
 	registerContents(t, s)
 	registerSteps(t, s)
 	registerLogs(t, s)
+	registerDiff(t, s)
 	register(t, guard.Viewer, "GET /runs/{id}/events", huma.Operation{
 		OperationID: "listEvents", Tags: []string{"runs"}, Summary: "List the stored records of a run",
 		Description: "The journal as it is stored; `cursor` is a sequence number.",

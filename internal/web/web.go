@@ -17,6 +17,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/preview"
+	"github.com/flowrun/flowrun/engine/rundiff"
 	"github.com/flowrun/flowrun/engine/runquery"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
@@ -34,6 +35,7 @@ type Runs interface {
 	Output(ctx context.Context, id, name string) (*engine.RunOutput, error)
 	OpenBlob(ctx context.Context, id, digest string) (engine.BlobReader, error)
 	List(ctx context.Context, f runs.Filter) ([]runs.Run, string, error)
+	Diff(ctx context.Context, a, b string) (*rundiff.Diff, error)
 	Summary(ctx context.Context, r engine.SummaryRequest) (*engine.RunsSummary, error)
 	Acknowledge(ctx context.Context, r engine.AcknowledgeRequest) (int, error)
 	Steps(ctx context.Context, id string) ([]runs.Step, error)

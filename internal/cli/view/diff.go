@@ -27,6 +27,10 @@ func (p Page) Diff(out io.Writer, name string, before, after []byte) {
 		return
 	}
 	fmt.Fprintf(out, "--- %s\n+++ %s (formatted)\n", name, name)
+	p.hunks(out, changes)
+}
+
+func (p Page) hunks(out io.Writer, changes []change) {
 	for _, h := range hunks(changes) {
 		fmt.Fprintln(out, p.Style.Cyan(h.head(changes)))
 		for _, c := range changes[h.from:h.to] {

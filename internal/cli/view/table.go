@@ -24,15 +24,7 @@ func (t *Table) Write(out io.Writer) {
 	if t.Head != nil {
 		rows = append([][]string{t.Head}, rows...)
 	}
-	var widths []int
-	for _, row := range rows {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], term.Width(cell))
-		}
-	}
+	widths := widthsOf(rows)
 	for _, row := range rows {
 		line := t.Indent
 		for i, cell := range row {
@@ -43,6 +35,29 @@ func (t *Table) Write(out io.Writer) {
 		}
 		fmt.Fprintln(out, strings.TrimRight(line, " "))
 	}
+}
+
+// widthsOf are the widths of the columns, without the room between them.
+func widthsOf(rows [][]string) (widths []int) {
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], term.Width(cell))
+		}
+	}
+	return widths
+}
+
+// width is how wide the table is at most.
+func (t *Table) width() int {
+	widths := widthsOf(append([][]string{t.Head}, t.Rows...))
+	total := term.Width(t.Indent) + 2*max(len(widths)-1, 0)
+	for _, width := range widths {
+		total += width
+	}
+	return total
 }
 
 // list prints a table with a row for each item.
