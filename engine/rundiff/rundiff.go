@@ -95,6 +95,7 @@ type StepSide struct {
 	Attempts   int             `json:"attempts"`
 	DurationMS *int64          `json:"duration_ms,omitempty"` // of a step that has ended
 	WaitedMS   int64           `json:"waited_ms,omitempty"`   // of it, for the rate limit
+	TakenFrom  string          `json:"taken_from,omitempty"` // of a rerun: the run whose result this is
 	Error      *runs.Error     `json:"error,omitempty"`
 }
 
@@ -178,18 +179,30 @@ func (d *Diff) pair(a, b []runs.Step) {
 		}
 	}
 	var pairs []StepPair
+	add := func(path string, one, other *runs.Step) {
+		pair := stepPair(path, one, other)
+		pair.Differs = pair.Differs && !(one == nil && takenOver(inA, path)) && !(other == nil && takenOver(inB, path))
+		pairs = append(pairs, pair)
+	}
 	alone := func(after string) {
 		for _, step := range behind[after] {
-			pairs = append(pairs, stepPair(step.Path, nil, step))
+			add(step.Path, nil, step)
 		}
 	}
 	alone("")
 	for i := range a {
 		path := a[i].Path
-		pairs = append(pairs, stepPair(path, &a[i], inB[path]))
+		add(path, &a[i], inB[path])
 		alone(path)
 	}
 	d.keep(pairs)
+}
+
+// takenOver reports whether a rerun took over the loop that a step stands in: its result
+// alone, without the steps of its items.
+func takenOver(steps map[string]*runs.Step, path string) bool {
+	top := steps[runs.ParsePath(path).Top().String()]
+	return top != nil && top.TakenFrom != ""
 }
 
 func index(steps []runs.Step) map[string]*runs.Step {
@@ -257,7 +270,7 @@ func sideOf(step *runs.Step) *StepSide {
 	if step == nil {
 		return nil
 	}
-	side := &StepSide{Status: step.Status, Attempts: step.Attempts, WaitedMS: step.WaitedMS, Error: step.Error}
+	side := &StepSide{Status: step.Status, Attempts: step.Attempts, WaitedMS: step.WaitedMS, TakenFrom: step.TakenFrom, Error: step.Error}
 	if step.StartedAt != nil && step.FinishedAt != nil {
 		took := step.FinishedAt.Sub(*step.StartedAt).Milliseconds()
 		side.DurationMS = &took

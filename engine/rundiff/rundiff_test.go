@@ -115,3 +115,18 @@ func TestAPlanIsTheSameWhereverItsLinesStand(t *testing.T) {
 		t.Errorf("another action: %+v, want %+v", d.Plan, want)
 	}
 }
+
+// TestItemsOfALoopThatWasTakenOverAreNoDifference: a rerun has the loop's result alone.
+func TestItemsOfALoopThatWasTakenOverAreNoDifference(t *testing.T) {
+	taken := done("each")
+	taken.TakenFrom = "another"
+	whole, rerun := side(done("each"), done("each[a].say")), side(taken)
+	for _, d := range []*rundiff.Diff{rundiff.Of(whole, rerun), rundiff.Of(rerun, whole)} {
+		if d.StepsDiffer != 0 {
+			t.Errorf("%d steps differ: %+v", d.StepsDiffer, d.Steps)
+		}
+	}
+	if d := rundiff.Of(whole, side(done("each"))); d.StepsDiffer != 1 {
+		t.Errorf("%d steps differ where the item did not run, want 1", d.StepsDiffer)
+	}
+}

@@ -160,7 +160,10 @@ func sideStatus(side *rundiff.StepSide) string {
 }
 
 func sideTook(side *rundiff.StepSide) string {
-	if side == nil || side.DurationMS == nil {
+	switch {
+	case side != nil && side.TakenFrom != "":
+		return "taken over"
+	case side == nil || side.DurationMS == nil:
 		return "-"
 	}
 	return duration.Brief(time.Duration(*side.DurationMS) * time.Millisecond)
