@@ -95,7 +95,7 @@ type StepSide struct {
 	Attempts   int             `json:"attempts"`
 	DurationMS *int64          `json:"duration_ms,omitempty"` // of a step that has ended
 	WaitedMS   int64           `json:"waited_ms,omitempty"`   // of it, for the rate limit
-	TakenFrom  string          `json:"taken_from,omitempty"` // of a rerun: the run whose result this is
+	TakenFrom  string          `json:"taken_from,omitempty"`  // of a rerun: the run whose result this is
 	Error      *runs.Error     `json:"error,omitempty"`
 }
 
