@@ -356,6 +356,48 @@ func (e ScheduleItemKind) Valid() bool {
 	}
 }
 
+// Defines values for StepSideStatus.
+const (
+	StepSideStatusBlocked   StepSideStatus = "blocked"
+	StepSideStatusCanceled  StepSideStatus = "canceled"
+	StepSideStatusFailed    StepSideStatus = "failed"
+	StepSideStatusPending   StepSideStatus = "pending"
+	StepSideStatusRetrying  StepSideStatus = "retrying"
+	StepSideStatusRunning   StepSideStatus = "running"
+	StepSideStatusSkipped   StepSideStatus = "skipped"
+	StepSideStatusSucceeded StepSideStatus = "succeeded"
+	StepSideStatusUnknown   StepSideStatus = "unknown"
+	StepSideStatusWaiting   StepSideStatus = "waiting"
+)
+
+// Valid indicates whether the value is a known member of the StepSideStatus enum.
+func (e StepSideStatus) Valid() bool {
+	switch e {
+	case StepSideStatusBlocked:
+		return true
+	case StepSideStatusCanceled:
+		return true
+	case StepSideStatusFailed:
+		return true
+	case StepSideStatusPending:
+		return true
+	case StepSideStatusRetrying:
+		return true
+	case StepSideStatusRunning:
+		return true
+	case StepSideStatusSkipped:
+		return true
+	case StepSideStatusSucceeded:
+		return true
+	case StepSideStatusUnknown:
+		return true
+	case StepSideStatusWaiting:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for TooManyRequestsProblemCode.
 const (
 	TooManyRequestsProblemCodeTooManyRequests TooManyRequestsProblemCode = "too_many_requests"
@@ -946,6 +988,21 @@ type DeliveryNotice struct {
 	Text   string `json:"text"`
 }
 
+// Diff defines model for Diff.
+type Diff struct {
+	// A Run is the row of a run: what lists show. Times are UTC.
+	A Run `json:"a"`
+
+	// B Run is the row of a run: what lists show. Times are UTC.
+	B           Run         `json:"b"`
+	Inputs      *[]Value    `json:"inputs"`
+	Outputs     *[]Value    `json:"outputs"`
+	Plan        Plan        `json:"plan"`
+	Steps       *[]StepPair `json:"steps"`
+	StepsDiffer int64       `json:"steps_differ"`
+	StepsLeft   int64       `json:"steps_left"`
+}
+
 // DisabledInfo DisabledInfo says who disabled a workflow, when and why.
 type DisabledInfo struct {
 	At     time.Time `json:"at"`
@@ -1431,6 +1488,14 @@ type PauseRequest struct {
 	Reason *string `json:"reason,omitempty"`
 }
 
+// Plan defines model for Plan.
+type Plan struct {
+	Plugins *[]PluginPair `json:"plugins"`
+	Same    bool          `json:"same"`
+	Sources *Sources      `json:"sources,omitempty"`
+	Steps   *[]PlanStep   `json:"steps"`
+}
+
 // PlanRequest PlanRequest names a workflow of the project, or holds the text of one.
 type PlanRequest struct {
 	// File The name of the text in messages.
@@ -1447,6 +1512,12 @@ type PlanRequest struct {
 
 	// Workflow The name of a workflow of the project.
 	Workflow *string `json:"workflow,omitempty"`
+}
+
+// PlanStep defines model for PlanStep.
+type PlanStep struct {
+	Change string `json:"change"`
+	Path   string `json:"path"`
 }
 
 // PluginInfo PluginInfo describes one plugin for lists.
@@ -1483,6 +1554,16 @@ type PluginInfo struct {
 type PluginInfoPage struct {
 	Items      []PluginInfo `json:"items"`
 	NextCursor *string      `json:"next_cursor"`
+}
+
+// PluginPair defines model for PluginPair.
+type PluginPair struct {
+	// A PluginPin is a plugin as a run uses it. Digest is the SHA-256 of its executable, Contract that of the used actions as the plugin described them: two plugins of the same contract do the same for the run. Both are hex.
+	A *PluginPin `json:"a,omitempty"`
+
+	// B PluginPin is a plugin as a run uses it. Digest is the SHA-256 of its executable, Contract that of the used actions as the plugin described them: two plugins of the same contract do the same for the run. Both are hex.
+	B      *PluginPin `json:"b,omitempty"`
+	Plugin string     `json:"plugin"`
 }
 
 // PluginPin PluginPin is a plugin as a run uses it. Digest is the SHA-256 of its executable, Contract that of the used actions as the plugin described them: two plugins of the same contract do the same for the run. Both are hex.
@@ -2037,6 +2118,12 @@ type Slot struct {
 	State  *string `json:"state,omitempty"`
 }
 
+// Sources defines model for Sources.
+type Sources struct {
+	A string `json:"a"`
+	B string `json:"b"`
+}
+
 // StartAnswer StartAnswer is a run that was started. Of one that has ended while the request waited it is the whole result, as `flowrun run -o json` prints it.
 type StartAnswer struct {
 	Error    *Error                  `json:"error,omitempty"`
@@ -2060,6 +2147,30 @@ type StartBody struct {
 	// ScheduledAt What run.scheduled_at is; now where it is not given. The run begins at once.
 	ScheduledAt *time.Time `json:"scheduled_at,omitempty"`
 }
+
+// StepPair defines model for StepPair.
+type StepPair struct {
+	A       *StepSide `json:"a,omitempty"`
+	B       *StepSide `json:"b,omitempty"`
+	Differs bool      `json:"differs"`
+	Outputs *string   `json:"outputs,omitempty"`
+	Path    string    `json:"path"`
+}
+
+// StepSide defines model for StepSide.
+type StepSide struct {
+	Attempts   int64  `json:"attempts"`
+	DurationMs *int64 `json:"duration_ms,omitempty"`
+
+	// Error Error is the failure of a call, a step or a run. Message is safe to show and store. Pointer is a JSON Pointer into the step's `with`.
+	Error     *Error         `json:"error,omitempty"`
+	Status    StepSideStatus `json:"status"`
+	TakenFrom *string        `json:"taken_from,omitempty"`
+	WaitedMs  *int64         `json:"waited_ms,omitempty"`
+}
+
+// StepSideStatus defines model for StepSide.Status.
+type StepSideStatus string
 
 // TestRequest TestRequest names the workflow that is tested, or holds the texts.
 type TestRequest struct {
@@ -2284,6 +2395,13 @@ type ValidateRequest struct {
 	Source string `json:"source"`
 }
 
+// Value defines model for Value.
+type Value struct {
+	A    interface{} `json:"a,omitempty"`
+	B    interface{} `json:"b,omitempty"`
+	Name string      `json:"name"`
+}
+
 // WaitingPlugin WaitingPlugin is a revision of a plugin that a server has not put in force, and why.
 type WaitingPlugin struct {
 	Digest *string `json:"digest,omitempty"`
@@ -2463,6 +2581,12 @@ type GetBlobParams struct {
 
 	// Type Its media type. One that a browser could run is sent as application/octet-stream.
 	Type *string `form:"type,omitempty" json:"type,omitempty"`
+}
+
+// DiffRunsParams defines parameters for DiffRuns.
+type DiffRunsParams struct {
+	// With The id of the other run.
+	With string `form:"with" json:"with"`
 }
 
 // ListEventsParams defines parameters for ListEvents.
@@ -3606,6 +3730,13 @@ type ClientInterface interface {
 	// Corresponds with POST /api/v1/runs/{id}/deliver (the `DeliverRun` operationId).
 	DeliverRun(ctx context.Context, id string, body DeliverRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// DiffRuns Compare a run with another one
+	//
+	// What was given to the runs, what they went by, what came of them and how long their steps took. `a` is the run of the path, `b` the one of `with`. Secrets stand as references. At most 1,000 steps are listed, those that differ before others; `steps_left` counts the rest. Outputs of steps that are long in both runs are not compared. Scope: viewer.
+	//
+	// Corresponds with GET /api/v1/runs/{id}/diff (the `DiffRuns` operationId).
+	DiffRuns(ctx context.Context, id string, params *DiffRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListEvents List the stored records of a run
 	//
 	// The journal as it is stored; `cursor` is a sequence number. Scope: viewer.
@@ -4408,6 +4539,23 @@ func (c *Client) DeliverRunWithBody(ctx context.Context, id string, contentType 
 // Corresponds with POST /api/v1/runs/{id}/deliver (the `DeliverRun` operationId).
 func (c *Client) DeliverRun(ctx context.Context, id string, body DeliverRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewDeliverRunRequest(c.Server, id, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DiffRuns Compare a run with another one
+//
+// What was given to the runs, what they went by, what came of them and how long their steps took. `a` is the run of the path, `b` the one of `with`. Secrets stand as references. At most 1,000 steps are listed, those that differ before others; `steps_left` counts the rest. Outputs of steps that are long in both runs are not compared. Scope: viewer.
+//
+// Corresponds with GET /api/v1/runs/{id}/diff (the `DiffRuns` operationId).
+func (c *Client) DiffRuns(ctx context.Context, id string, params *DiffRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDiffRunsRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -6217,6 +6365,63 @@ func NewDeliverRunRequestWithBody(server string, id string, contentType string, 
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDiffRunsRequest constructs an http.Request for the DiffRuns method
+func NewDiffRunsRequest(server string, id string, params *DiffRunsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/runs/%s/diff", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", false, "with", params.With, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -8101,6 +8306,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /api/v1/runs/{id}/deliver (the `DeliverRun` operationId).
 	DeliverRunWithResponse(ctx context.Context, id string, body DeliverRunJSONRequestBody, reqEditors ...RequestEditorFn) (*DeliverRunResponse, error)
+
+	// DiffRunsWithResponse Compare a run with another one
+	//
+	// What was given to the runs, what they went by, what came of them and how long their steps took. `a` is the run of the path, `b` the one of `with`. Secrets stand as references. At most 1,000 steps are listed, those that differ before others; `steps_left` counts the rest. Outputs of steps that are long in both runs are not compared. Scope: viewer.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /api/v1/runs/{id}/diff (the `DiffRuns` operationId).
+	DiffRunsWithResponse(ctx context.Context, id string, params *DiffRunsParams, reqEditors ...RequestEditorFn) (*DiffRunsResponse, error)
 
 	// ListEventsWithResponse List the stored records of a run
 	//
@@ -10084,6 +10298,96 @@ func (r DeliverRunResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r DeliverRunResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DiffRunsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Diff
+	// ApplicationproblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationproblemJSON400 *BadRequestProblem
+	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationproblemJSON401 *UnauthorizedProblem
+	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationproblemJSON403 *ForbiddenProblem
+	// ApplicationproblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationproblemJSON404 *NotFoundProblem
+	// ApplicationproblemJSON421 the response for an HTTP 421 `application/problem+json` response
+	ApplicationproblemJSON421 *MisdirectedRequestProblem
+	// ApplicationproblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationproblemJSON429 *TooManyRequestsProblem
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DiffRunsResponse) GetJSON200() *Diff {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r DiffRunsResponse) GetApplicationproblemJSON400() *BadRequestProblem {
+	return r.ApplicationproblemJSON400
+}
+
+// GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r DiffRunsResponse) GetApplicationproblemJSON401() *UnauthorizedProblem {
+	return r.ApplicationproblemJSON401
+}
+
+// GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r DiffRunsResponse) GetApplicationproblemJSON403() *ForbiddenProblem {
+	return r.ApplicationproblemJSON403
+}
+
+// GetApplicationproblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r DiffRunsResponse) GetApplicationproblemJSON404() *NotFoundProblem {
+	return r.ApplicationproblemJSON404
+}
+
+// GetApplicationproblemJSON421 returns the response for an HTTP 421 `application/problem+json` response
+func (r DiffRunsResponse) GetApplicationproblemJSON421() *MisdirectedRequestProblem {
+	return r.ApplicationproblemJSON421
+}
+
+// GetApplicationproblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r DiffRunsResponse) GetApplicationproblemJSON429() *TooManyRequestsProblem {
+	return r.ApplicationproblemJSON429
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DiffRunsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DiffRunsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DiffRunsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DiffRunsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DiffRunsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -13399,6 +13703,21 @@ func (c *ClientWithResponses) DeliverRunWithResponse(ctx context.Context, id str
 	return ParseDeliverRunResponse(rsp)
 }
 
+// DiffRunsWithResponse Compare a run with another one
+//
+// What was given to the runs, what they went by, what came of them and how long their steps took. `a` is the run of the path, `b` the one of `with`. Secrets stand as references. At most 1,000 steps are listed, those that differ before others; `steps_left` counts the rest. Outputs of steps that are long in both runs are not compared. Scope: viewer.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /api/v1/runs/{id}/diff (the `DiffRuns` operationId).
+func (c *ClientWithResponses) DiffRunsWithResponse(ctx context.Context, id string, params *DiffRunsParams, reqEditors ...RequestEditorFn) (*DiffRunsResponse, error) {
+	rsp, err := c.DiffRuns(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDiffRunsResponse(rsp)
+}
+
 // ListEventsWithResponse List the stored records of a run
 //
 // The journal as it is stored; `cursor` is a sequence number. Scope: viewer.
@@ -15374,6 +15693,81 @@ func ParseDeliverRunResponse(rsp *http.Response) (*DeliverRunResponse, error) {
 			return nil, err
 		}
 		response.ApplicationproblemJSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 421:
+		var dest MisdirectedRequestProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON421 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequestsProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDiffRunsResponse parses an HTTP response from a DiffRunsWithResponse call
+func ParseDiffRunsResponse(rsp *http.Response) (*DiffRunsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DiffRunsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Diff
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequestProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthorizedProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ForbiddenProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFoundProblem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON404 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 421:
 		var dest MisdirectedRequestProblem
