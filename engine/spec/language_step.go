@@ -62,7 +62,7 @@ func stepKeys() []Key {
 func callMaps() []Map {
 	var reactions []Key
 	for _, kind := range kindWords() {
-		reactions = append(reactions, Key{Name: kind, Type: Word, What: "what can follow an error", Values: []string{string(plan.ReactContinue), string(plan.ReactFail), string(plan.ReactPause)}})
+		reactions = append(reactions, Key{Name: kind, Doc: plan.ErrorKind(kind).Meaning(), Type: Word, What: "what can follow an error", Values: []string{string(plan.ReactContinue), string(plan.ReactFail), string(plan.ReactPause)}})
 	}
 	var retried []string
 	for _, kind := range plan.DefaultRetryKinds() {
