@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -33,6 +34,7 @@ type endedRuns struct {
 	large     *endedRun // nil = none
 	largeID   string
 	largeEnds *time.Timer
+	largeFor  time.Duration // 0 = largeFor
 }
 
 // endedRun is a run that nobody drives. Looking at it may decode values.
@@ -73,7 +75,7 @@ func (e *endedRuns) keepLarge(r *run) {
 	e.drop(e.largeID)
 	e.large, e.largeID = &endedRun{run: r, bytes: r.stored.bytes}, r.row.ID
 	id := e.largeID
-	e.largeEnds = time.AfterFunc(largeFor, func() { e.forget(id) })
+	e.largeEnds = time.AfterFunc(cmp.Or(e.largeFor, largeFor), func() { e.forget(id) })
 }
 
 // forget drops a run that is gone on with, or is there no more.
@@ -103,7 +105,7 @@ func (e *endedRuns) of(id string) *endedRun {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.large != nil && e.largeID == id {
-		e.largeEnds.Reset(largeFor)
+		e.largeEnds.Reset(cmp.Or(e.largeFor, largeFor))
 		return e.large
 	}
 	known := e.known[id]

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
@@ -139,6 +140,7 @@ func TestWhatIsKeptOfRunsIsBounded(t *testing.T) {
 // of ended runs. It is shown without being read for as long as somebody asks, and then no more.
 func TestIssue17_ALargeRunIsKeptForThoseWhoWaited(t *testing.T) {
 	b := newBench(t)
+	local.KeepLargeFor(b.driver, time.Hour)
 	large := json.RawMessage(`{"text":"` + strings.Repeat("x", 5<<20) + `"}`)
 	b.service.script["one"] = func(context.Context, runs.Request) runs.Answer {
 		return runs.Answer{Completed: &runs.Completed{Output: large}}
