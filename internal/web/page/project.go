@@ -44,6 +44,8 @@ type Schedules interface {
 	Fires(ctx context.Context, f runs.FireFilter) ([]runs.Fire, string, error)
 	PauseSchedule(ctx context.Context, id string, r trigger.PauseRequest) (*trigger.ScheduleItem, error)
 	ResumeSchedule(ctx context.Context, id string, r trigger.PauseRequest) (*trigger.ScheduleItem, error)
+	DisableWorkflow(ctx context.Context, name string, r trigger.PauseRequest) error
+	EnableWorkflow(ctx context.Context, name string) error
 	TriggerSchedule(ctx context.Context, id string, r trigger.Request) (*runs.Run, error)
 	Backfill(ctx context.Context, id string, r trigger.BackfillRequest) (*trigger.BackfillResult, error)
 }
@@ -164,6 +166,8 @@ func (s *site) projectActions() []action {
 	return []action{
 		{"/workflows/reload", "operator", s.reload},
 		{"/workflows/{name}/runs", "operator", s.startRun},
+		{"/workflows/{name}/disable", "operator", s.disableWorkflow},
+		{"/workflows/{name}/enable", "operator", s.enableWorkflow},
 		{"/approvals", "operator", s.decideApproval},
 		{"/schedules/{workflow}/{trigger}/pause", "operator", s.pauseSchedule},
 		{"/schedules/{workflow}/{trigger}/resume", "operator", s.resumeSchedule},

@@ -278,3 +278,24 @@ func TestAChangeOfTheClockIsTold(t *testing.T) {
 		}
 	}
 }
+
+// A workflow that is disabled says so wherever it is shown, and its page puts it in force again.
+func TestAWorkflowIsDisabledAndEnabledOnItsPage(t *testing.T) {
+	d := newDesk(t, map[string]string{"greet.yaml": greetFlow, "asking.yaml": askingFlow})
+	lacks(t, mainOf(d.get("/workflows", 200)), "disabled")
+	page := d.get("/workflows/greet%20us", 200)
+	has(t, page, `action="/workflows/greet%20us/disable"`, "flowrun workflows disable &#39;greet us&#39;")
+	lacks(t, mainOf(d.get("/workflows/asking", 200)), "/disable") // nothing starts it but people
+	d.post("/workflows/greet%20us/disable", url.Values{"reason": {strings.Repeat("x", 501)}}, 422)
+	d.post("/workflows/none/disable", nil, 404)
+	d.post("/workflows/greet%20us/disable", url.Values{"reason": {"moving <house>"}}, 303)
+	page = d.get("/workflows/greet%20us", 200)
+	has(t, page, `action="/workflows/greet%20us/enable"`, "Disabled: moving &lt;house&gt;", "flowrun workflows enable &#39;greet us&#39;", "Start a run")
+	lacks(t, mainOf(page), "/disable")
+	has(t, d.get("/workflows", 200), "1 disabled", "</svg>disabled<")
+	has(t, d.get("/workflows?q=disabled", 200), "1 workflow ", "greet us")
+	has(t, d.get("/schedules/greet%20us/nightly", 200), "paused")
+	d.post("/workflows/greet%20us/enable", nil, 303)
+	lacks(t, mainOf(d.get("/workflows", 200)), "disabled")
+	lacks(t, mainOf(d.get("/schedules/greet%20us/nightly", 200)), "paused")
+}

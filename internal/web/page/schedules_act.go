@@ -17,12 +17,21 @@ import (
 // maxReason bounds what a person says about a pause, in letters.
 const maxReason = 500
 
-func (s *site) pauseSchedule(r *http.Request) (*outcome, error) {
+// reasonOf is what a person says about a pause. *fault.InputError.
+func reasonOf(r *http.Request) (string, error) {
 	reason := strings.TrimSpace(r.PostFormValue("reason"))
 	if letters := []rune(reason); len(letters) > maxReason {
-		return nil, &fault.InputError{Input: "reason", Message: "the reason is longer than " + strconv.Itoa(maxReason) + " letters"}
+		return "", &fault.InputError{Input: "reason", Message: "the reason is longer than " + strconv.Itoa(maxReason) + " letters"}
 	}
-	_, err := s.Engine.PauseSchedule(r.Context(), scheduleID(r), trigger.PauseRequest{Reason: reason, By: by(r)})
+	return reason, nil
+}
+
+func (s *site) pauseSchedule(r *http.Request) (*outcome, error) {
+	reason, err := reasonOf(r)
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.Engine.PauseSchedule(r.Context(), scheduleID(r), trigger.PauseRequest{Reason: reason, By: by(r)})
 	return s.toSchedule(r), err
 }
 

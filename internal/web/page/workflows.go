@@ -20,9 +20,10 @@ import (
 
 // workflowsData is what the list of workflows shows.
 type workflowsData struct {
-	Page   listPage[workflowRow]
-	Broken int // files with an error
-	Reload *engine.ReloadResult
+	Page     listPage[workflowRow]
+	Broken   int // files with an error
+	Disabled int
+	Reload   *engine.ReloadResult
 }
 
 // workflowRow is one workflow in the list.
@@ -60,11 +61,14 @@ func (s *site) workflowsData(r *http.Request) (*workflowsData, error) {
 		if rows[i].Errors > 0 {
 			data.Broken++
 		}
+		if info.Disabled != nil {
+			data.Disabled++
+		}
 	}
 	// What is broken comes first: it does not run as its author thinks.
 	order.Sort(rows, func(a, b workflowRow) int { return cmp.Compare(min(b.Errors, 1), min(a.Errors, 1)) })
 	data.Page = pageOf(r, rows, func(row *workflowRow, word string) bool {
-		return contains(word, row.Name, row.File, row.Description, strings.Join(labelList(row.Labels), " "))
+		return contains(word, row.Name, row.File, row.Description, strings.Join(labelList(row.Labels), " ")) || word == "disabled" && row.Disabled != nil
 	})
 	return data, nil
 }
@@ -227,6 +231,22 @@ func (f *field) current() string {
 		return "…"
 	}
 	return f.Value
+}
+
+// disableWorkflow keeps every trigger of a workflow from starting runs.
+func (s *site) disableWorkflow(r *http.Request) (*outcome, error) {
+	reason, err := reasonOf(r)
+	if err != nil {
+		return nil, err
+	}
+	name := r.PathValue("name")
+	return &outcome{to: workflowURL(name)}, s.Engine.DisableWorkflow(r.Context(), name, trigger.PauseRequest{Reason: reason, By: by(r)})
+}
+
+// enableWorkflow lets the triggers of a disabled workflow start runs again.
+func (s *site) enableWorkflow(r *http.Request) (*outcome, error) {
+	name := r.PathValue("name")
+	return &outcome{to: workflowURL(name)}, s.Engine.EnableWorkflow(r.Context(), name)
 }
 
 // startRun starts a run with what the form holds. What is wrong is shown beside
