@@ -13,14 +13,10 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/internal/testbuild"
+	"github.com/flowrun/flowrun/internal/testpage"
 )
 
 const debugPage = "../../docs/plugins/debug.md"
-
-// pageBlock is a block of the page with what its comment says: a file to write, a command
-// that runs or fails with a code, or one that waits in the background; python is of one that
-// needs it.
-var pageBlock = regexp.MustCompile("(?s)<!-- (file|run|fails|background)(?:: ([^\n]+))? -->\n```[a-z]*\n(.*?)```")
 
 // TestIssue15_ThePageOfDebuggingIsTrue runs each command of docs/plugins/debug.md: each line
 // of output that the page shows is printed.
@@ -33,24 +29,24 @@ func TestIssue15_ThePageOfDebuggingIsTrue(t *testing.T) {
 	p := &debugged{t: t, dir: t.TempDir(), addresses: map[string]string{}}
 	p.prepare()
 	commands := 0
-	for _, match := range pageBlock.FindAllStringSubmatch(string(text), -1) {
-		kind, argument, block := match[1], match[2], match[3]
-		if argument == "python" && !p.python {
+	for _, b := range testpage.Read(text) {
+		if b.File != "" {
+			p.file(b.File, b.Text)
 			continue
 		}
-		if kind == "file" {
-			p.file(argument, block)
+		session := b.Session()
+		if len(session) == 0 || strings.Contains(b.Text, "greeter") && !p.python {
 			continue
 		}
 		commands++
-		command, shown, _ := strings.Cut(strings.TrimPrefix(block, "$ "), "\n")
-		switch kind {
-		case "background":
-			p.background(command, shown)
-		case "fails":
-			p.run(command, shown, argument)
-		default:
-			p.run(command, shown, "0")
+		code := "0"
+		if len(session) == 2 && session[1].Typed == "echo $?" {
+			code = strings.TrimSpace(session[1].Shown)
+		}
+		if c := session[0]; strings.Contains(c.Shown, " waits for flowrun ") {
+			p.background(c.Typed, c.Shown)
+		} else {
+			p.run(c.Typed, c.Shown, code)
 		}
 	}
 	if commands < 5 {

@@ -4,13 +4,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/flowrun/flowrun/internal/testcommand"
+	"github.com/flowrun/flowrun/internal/testpage"
 )
 
 // comingFrom is the folder with the jobs that other products' documentation
@@ -83,130 +82,39 @@ func approve(t *testing.T, binary, dir, step string) {
 	}
 }
 
-// TestTheDocumentationIsTrue looks at the Markdown below docs. Every YAML block
-// that is a whole workflow must be valid; one marked <!-- runs --> must run
-// against the simulators. Files and commands are marked as in the README: the
-// block after <!-- file: NAME --> is that file of the page's folder, the one after
-// <!-- runs: COMMAND --> or <!-- fails: COMMAND --> has lines that the command
-// prints.
+// TestTheDocumentationIsTrue does what the pages below docs show, each in a folder of its
+// own: files with a name before them are written, commands behind a prompt are typed and
+// print what stands below them, and each whole workflow is valid.
 func TestTheDocumentationIsTrue(t *testing.T) {
 	t.Parallel()
-	checked := 0
+	workflows, typed := 0, 0
 	for _, name := range filesBelow(t, "../../docs", ".md") {
-		if slices.Contains([]string{"long-lists.md", "plugins/debug.md", "plugins/first-plugin.md", "plugins/python.md", "plugins/upgrade.md"}, name) {
-			continue // test/pages, test/authors, test/python, and tests here of their own, build their plugins and run their workflows
+		if slices.Contains([]string{"api.md", "commands.md", "long-lists.md", "plugins/debug.md", "plugins/first-plugin.md", "plugins/python.md", "plugins/upgrade.md"}, name) {
+			continue // test/pages, test/authors, test/python, and tests here of their own, do what these show
 		}
 		page := filepath.Join("../../docs", name)
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
-		blocks := workflowBlocks(string(text))
-		marked := markedBlock.FindAllStringSubmatch(string(text), -1)
-		checked += len(blocks)
-		if len(blocks)+len(marked) == 0 {
-			continue
+		for _, b := range testpage.Read(text) {
+			typed += len(b.Session())
+			if b.Language == "yaml" && strings.HasPrefix(b.Text, "flowrun: v1\n") {
+				workflows++
+			}
 		}
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			binary := experienced(t, dir)
+			r := newPageReader(t, page)
 			if filepath.Dir(page) == filepath.Clean(comingFrom) {
-				if err := os.CopyFS(dir, os.DirFS(comingFrom)); err != nil {
+				if err := os.CopyFS(r.typist.Dir, os.DirFS(comingFrom)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			for _, b := range blocks {
-				b.check(t, binary, dir)
-			}
-			for _, match := range marked {
-				checkMarked(t, binary, dir, block{match[1], match[2], match[3]}, refused(string(text)))
-			}
+			r.read(nil)
 		})
 	}
-	if checked < 10 {
-		t.Errorf("the pages below docs show %d whole workflows only", checked)
-	}
-}
-
-// refused lists the words of the commands that a page shows to fail: a file
-// among them need not be valid.
-func refused(page string) []string {
-	var words []string
-	for _, match := range markedBlock.FindAllStringSubmatch(page, -1) {
-		if match[1] == "fails" {
-			words = append(words, strings.Fields(match[2])...)
-		}
-	}
-	return words
-}
-
-// checkMarked writes a page's file, which must be valid when it is a workflow,
-// or runs its command and compares what it prints.
-func checkMarked(t *testing.T, binary, dir string, b block, refused []string) {
-	t.Helper()
-	if b.kind == "file" {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, b.argument)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		write(t, dir, b.argument, b.text)
-		if !strings.HasPrefix(b.text, "flowrun: v1") || slices.Contains(refused, b.argument) {
-			return
-		}
-		if output, code := flowrunIn(t, binary, dir, "validate", b.argument); code != 0 {
-			t.Errorf("%s is not valid:\n%s", b.argument, output)
-		}
-		return
-	}
-	words, err := shellWords(b.argument+"\n", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	output, code := flowrunIn(t, binary, dir, words[1:]...)
-	if (code == 0) != (b.kind == "runs") {
-		t.Errorf("%s exits with %d:\n%s", b.argument, code, output)
-	}
-	compareLines(t, b, output)
-}
-
-// workflowBlock is a YAML block of a page that is a whole workflow.
-type workflowBlock struct {
-	line int    // in the page, of the block's first line
-	mark string // the comment above it, "" when there is none
-	text string
-}
-
-var fencedYAML = regexp.MustCompile("(?ms)(?:^<!-- ([^\n]*) -->\n)?^```yaml\n(flowrun: v1\n.*?)^```$")
-
-func workflowBlocks(page string) []workflowBlock {
-	var found []workflowBlock
-	for _, at := range fencedYAML.FindAllStringSubmatchIndex(page, -1) {
-		b := workflowBlock{line: 1 + strings.Count(page[:at[4]], "\n"), text: page[at[4]:at[5]]}
-		if at[2] >= 0 {
-			b.mark = page[at[2]:at[3]]
-		}
-		found = append(found, b)
-	}
-	return found
-}
-
-// check validates a block, and runs it where the page says so. Files are
-// checkMarked's.
-func (b workflowBlock) check(t *testing.T, binary, dir string) {
-	t.Helper()
-	if strings.HasPrefix(b.mark, "file: ") {
-		return
-	}
-	name := "line-" + strconv.Itoa(b.line) + ".yaml"
-	write(t, dir, name, b.text)
-	if output, code := flowrunIn(t, binary, dir, "validate", name); code != 0 {
-		t.Errorf("line %d: the workflow is not valid:\n%s", b.line, output)
-		return
-	}
-	if b.mark != "runs" {
-		return
-	}
-	if output, code := flowrunIn(t, binary, dir, "run", "--sandbox", name); code != 0 {
-		t.Errorf("line %d: run exits with %d:\n%s", b.line, code, output)
+	if workflows < 30 || typed < 40 {
+		t.Errorf("the pages below docs show %d whole workflows and %d commands only", workflows, typed)
 	}
 }
 
@@ -236,4 +144,36 @@ func filesBelow(t *testing.T, dir, ending string) []string {
 		t.Fatalf("no %s files in %s (%v)", ending, dir, err)
 	}
 	return found
+}
+
+// TestNothingThatPeopleTypeIsHidden looks for comments in the pages that carry commands or
+// names of files: people who read a page do not see them.
+func TestNothingThatPeopleTypeIsHidden(t *testing.T) {
+	t.Parallel()
+	for _, name := range pagesOfTheTree(t) {
+		text, err := os.ReadFile(filepath.Join("../..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, hidden := range testpage.Hidden(text) {
+			t.Errorf("%s hides %q in a comment: write `$ COMMAND` in the block, and the name of a file as \"`NAME`:\" before it (ADR 92)", name, hidden)
+		}
+	}
+}
+
+// pagesOfTheTree are the pages that people read: those at the top and below docs.
+func pagesOfTheTree(t *testing.T) []string {
+	t.Helper()
+	top, err := filepath.Glob("../../*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pages []string
+	for _, page := range top {
+		pages = append(pages, filepath.Base(page))
+	}
+	for _, page := range filesBelow(t, "../../docs", ".md") {
+		pages = append(pages, filepath.Join("docs", page))
+	}
+	return pages
 }

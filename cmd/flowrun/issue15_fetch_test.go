@@ -16,10 +16,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/flowrun/flowrun/internal/testpage"
 )
 
 // publisher serves files of a plugin's releases.
@@ -148,9 +150,6 @@ func TestIssue15_APluginFromElsewhere(t *testing.T) {
 	run(0, `"words": 2`, call...)
 }
 
-// publisherBlock are the commands of docs/operations.md that sign a list of checksums.
-var publisherBlock = regexp.MustCompile("(?ms)^<!-- made by the publisher -->\n```sh\n(.*?)^```$")
-
 // TestIssue15_WhatThePublisherMakesIsTakenIn: the commands of the documentation, as they
 // stand there, make what `plugins add --checksums` takes.
 func TestIssue15_WhatThePublisherMakesIsTakenIn(t *testing.T) {
@@ -162,13 +161,16 @@ func TestIssue15_WhatThePublisherMakesIsTakenIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	block := publisherBlock.FindSubmatch(page)
-	if block == nil {
+	blocks := testpage.Read(page)
+	signs := slices.IndexFunc(blocks, func(b testpage.Block) bool {
+		return b.Code && strings.HasPrefix(b.Text, "sha256sum words-1.0.0.tar.gz")
+	})
+	if signs < 0 {
 		t.Fatal("docs/operations.md does not say any more how a publisher signs")
 	}
 	binary, published, dir := buildBinary(t), t.TempDir(), t.TempDir()
 	write(t, published, "words-1.0.0.tar.gz", string(wordsArchive(t, buildPlugin(t, "words"), "the")))
-	command := exec.Command("sh", "-ec", string(block[1]))
+	command := exec.Command("sh", "-ec", blocks[signs].Text)
 	command.Dir = published
 	if output, err := command.CombinedOutput(); err != nil || !strings.Contains(string(output), "Verified Successfully") {
 		t.Fatalf("%v\n%s", err, output)

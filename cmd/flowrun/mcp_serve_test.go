@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/flowrun/flowrun/internal/testcommand"
+	"github.com/flowrun/flowrun/internal/testpage"
 )
 
 // assistant is a scripted client, by the client of the protocol's own SDK: it knows what
@@ -274,8 +275,6 @@ func TestIssue16_2_AnAssistantThatMayOnlyReadStartsNothing(t *testing.T) {
 	}
 }
 
-var clientConfig = regexp.MustCompile("(?s)<!-- client -->\n```json\n(.*?)\n```")
-
 // The configurations of clients on the page start a server that speaks.
 func TestIssue16_2_TheClientsOfThePageSpeak(t *testing.T) {
 	t.Parallel()
@@ -285,16 +284,18 @@ func TestIssue16_2_TheClientsOfThePageSpeak(t *testing.T) {
 	}
 	dir, binary := t.TempDir(), buildBinary(t)
 	write(t, dir, "flowrun.yaml", "{}\n")
-	found := clientConfig.FindAllSubmatch(page, -1)
-	if len(found) != 2 {
-		t.Errorf("%d configurations", len(found))
+	configurations := slices.DeleteFunc(testpage.Read(page), func(b testpage.Block) bool {
+		return !b.Code || !strings.Contains(b.Text, `"command": "flowrun"`)
+	})
+	if len(configurations) != 2 {
+		t.Errorf("%d configurations", len(configurations))
 	}
-	for _, text := range found {
+	for _, b := range configurations {
 		var config map[string]map[string]struct {
 			Command string
 			Args    []string
 		}
-		if err := json.Unmarshal(text[1], &config); err != nil {
+		if err := json.Unmarshal([]byte(b.Text), &config); err != nil {
 			t.Fatal(err)
 		}
 		for _, servers := range config {
@@ -310,11 +311,6 @@ func TestIssue16_2_TheClientsOfThePageSpeak(t *testing.T) {
 	}
 }
 
-var (
-	pageWorkflow = regexp.MustCompile("(?s)<!-- mistaken -->\n```text\n(.*?)```")
-	pageMistakes = regexp.MustCompile("(?s)<!-- mistakes -->\n```json\n(.*?)\n```")
-)
-
 // What the page shows of an answer is what comes.
 func TestIssue16_2_TheAnswerOfThePageComes(t *testing.T) {
 	t.Parallel()
@@ -324,15 +320,23 @@ func TestIssue16_2_TheAnswerOfThePageComes(t *testing.T) {
 	}
 	dir := t.TempDir()
 	write(t, dir, "flowrun.yaml", "{}\n")
-	text, shown := pageWorkflow.FindSubmatch(page), pageMistakes.FindSubmatch(page)
-	if text == nil || shown == nil {
+	text, shown := "", ""
+	for _, b := range testpage.Read(page) {
+		switch {
+		case b.Code && strings.HasPrefix(b.Text, "flowrun: v1\n"):
+			text = b.Text
+		case b.Code && strings.Contains(b.Text, `"valid": false`):
+			shown = b.Text
+		}
+	}
+	if text == "" || shown == "" {
 		t.Fatal("the page shows no answer")
 	}
 	var want, got validated
-	if err := json.Unmarshal(shown[1], &want); err != nil {
+	if err := json.Unmarshal([]byte(shown), &want); err != nil {
 		t.Fatal(err)
 	}
-	newAssistant(t, buildBinary(t), dir, false).call("validate", map[string]any{"text": string(text[1]), "file": "look-up.yaml"}, &got)
+	newAssistant(t, buildBinary(t), dir, false).call("validate", map[string]any{"text": text, "file": "look-up.yaml"}, &got)
 	for i := range got.Problems {
 		got.Problems[i].Snippet = ""
 	}

@@ -5,8 +5,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/flowrun/flowrun/internal/testpage"
 )
 
 var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
@@ -25,7 +28,7 @@ func TestTheSenderOfTheTriggersPageIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	commands := shellBlock.FindStringSubmatch(string(page))
-	blocks := workflowBlocks(string(page))
+	blocks := slices.DeleteFunc(testpage.Read(page), func(b testpage.Block) bool { return !strings.HasPrefix(b.Text, "flowrun: v1\n") })
 	if commands == nil || len(blocks) != 3 {
 		t.Fatalf("docs/triggers.md has %d workflows and the commands %q", len(blocks), commands)
 	}
@@ -36,7 +39,7 @@ func TestTheSenderOfTheTriggersPageIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, dir, "flowrun.yaml", "workflows: [workflows]\n")
-	write(t, dir, "workflows/report.yaml", blocks[0].text)
+	write(t, dir, "workflows/report.yaml", blocks[0].Text)
 	url := serveExamples(t, binary, dir)
 	send := func(key string) string {
 		t.Helper()

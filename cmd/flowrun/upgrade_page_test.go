@@ -13,12 +13,8 @@ import (
 // commands, with the plugin that it speaks of in two versions.
 func TestIssue15_ThePageOfUpgradesIsTrue(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/plugins/upgrade.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	binary := experienced(t, dir)
+	r := newPageReader(t, "../../docs/plugins/upgrade.md")
+	dir, binary := r.typist.Dir, r.binary
 	for folder, flags := range map[string]string{"plugins": "-X main.version=1.0.0 -X main.field=name", "downloads": "-X main.version=2.0.0 -X main.field=who"} {
 		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
 			t.Fatal(err)
@@ -27,14 +23,15 @@ func TestIssue15_ThePageOfUpgradesIsTrue(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	blocks := markedBlock.FindAllStringSubmatch(string(text), -1)
-	if len(blocks) != 4 {
-		t.Fatalf("the page has %d blocks", len(blocks))
+	r.read(nil)
+	if r.typed != 3 {
+		t.Fatalf("the page has %d commands", r.typed)
 	}
-	for _, match := range blocks {
-		checkMarked(t, binary, dir, block{match[1], match[2], match[3]}, []string{"hello.yaml"})
+	old, err := os.ReadFile(filepath.Join(dir, "hello.yaml"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	write(t, dir, "hello.yaml", strings.ReplaceAll(blocks[1][3], "name: Ada", "who: Ada"))
+	write(t, dir, "hello.yaml", strings.ReplaceAll(string(old), "name: Ada", "who: Ada"))
 	for _, command := range [][]string{
 		{"plugins", "update", "greeter", "./downloads/greeter"}, {"plugins", "upgrade", "greeter", "--check"}, {"run", "hello.yaml", "--locked"},
 	} {

@@ -5,20 +5,16 @@ package plugins
 import (
 	"os"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/flowrun/flowrun/internal/testpage"
 )
 
-// program is a block of a page in Go or Python, with the comment above it.
-var program = regexp.MustCompile("(?ms)(?:^<!-- from: ([^\n]*) -->\n)?^```(?:go|python|sh)\n(.*?)^```$")
-
-// commands is a block of text that is taken from a page whose commands are run.
-var commands = regexp.MustCompile("(?ms)^<!-- from: ([^\n]*) -->\n^```text\n(.*?)^```$")
-
-// TestIssue15_6_PagesShowFilesThatAreTested: each block in Go or Python stands, line by
-// line, in the file that the page names. The files are built, checked and run by
-// scripts/examples and test/python.
+// TestIssue15_6_PagesShowFilesThatAreTested: each block in Go, Python or shell stands, line
+// by line, in the file that the link before it names. The files are built, checked and run
+// by scripts/examples and test/python.
 func TestIssue15_6_PagesShowFilesThatAreTested(t *testing.T) {
 	t.Parallel()
 	pages, err := filepath.Glob("*.md")
@@ -31,22 +27,25 @@ func TestIssue15_6_PagesShowFilesThatAreTested(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(string(text), "<!-- from: ") {
+		blocks := testpage.Read(text)
+		if !slices.ContainsFunc(blocks, func(b testpage.Block) bool { return b.Linked }) {
 			continue // its blocks have a test of their own
 		}
-		for _, block := range commands.FindAllStringSubmatch(string(text), -1) {
-			if problem := notShown(block[1], block[2]); problem != "" {
-				t.Errorf("%s: %s", page, problem)
+		for _, b := range blocks {
+			if !b.Linked && !slices.Contains([]string{"go", "python", "sh"}, b.Language) {
+				continue
 			}
-		}
-		for _, block := range program.FindAllStringSubmatch(string(text), -1) {
 			shown++
-			if problem := notShown(block[1], block[2]); problem != "" {
-				t.Errorf("%s: %s", page, problem)
+			from := ""
+			if b.Linked {
+				from = b.File
+			}
+			if problem := notShown(from, b.Text); problem != "" {
+				t.Errorf("%s:%d: %s", page, b.Line, problem)
 			}
 		}
 	}
-	if shown < 20 {
+	if shown < 40 {
 		t.Errorf("the pages show %d blocks only", shown)
 	}
 }

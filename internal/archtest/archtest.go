@@ -64,6 +64,7 @@ func ProductRules() Rules { //nolint:funlen // a table
 			"internal/testbuild":    {},
 			"internal/testsdk":      {},
 			"internal/testpattern":  {},
+			"internal/testpage":     {},
 
 			"internal/plugintemplate":        {"sdk/python"},
 			"internal/plugintemplate/golang": {"internal/plugintemplate/golang/sim", "sdk"},
@@ -245,7 +246,7 @@ func soleImporters() map[string][]string {
 		"github.com/prometheus/client_golang": {"engine/telemetry"},
 		"go.opentelemetry.io":                 {"engine/telemetry"},
 		"github.com/go-logr/logr":             {"engine/telemetry"},
-		"github.com/yuin/goldmark":            {"internal/web/markdown", "plugins/mail"},
+		"github.com/yuin/goldmark":            {"internal/testpage", "internal/web/markdown", "plugins/mail"},
 		"github.com/wneessen/go-mail":         {"plugins/mail"},
 		"github.com/modelcontextprotocol":     {"internal/mcpserver", "plugins/mcp"},
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/internal/testbuild"
+	"github.com/flowrun/flowrun/internal/testpage"
 )
 
 // mostLines is how many an author's own program has at most.
@@ -54,10 +55,10 @@ func newAuthor(t *testing.T, environ []string) *author {
 			path = value
 		}
 	}
-	a.reader = &reader{
-		dir: desk, environ: append(environ, "HOME="+home, "PATH="+programs+":"+path, "SSL_CERT_FILE="+authority, "PLATFORMS="+runtime.GOOS+"/"+runtime.GOARCH),
-		written: func(text string) string { return strings.ReplaceAll(text, "https://example.com", a.shelf.URL) },
-	}
+	a.reader = &reader{Typist: testpage.Typist{
+		Dir: desk, Scratch: t.TempDir(), Environ: append(environ, "HOME="+home, "PATH="+programs+":"+path, "SSL_CERT_FILE="+authority, "PLATFORMS="+runtime.GOOS+"/"+runtime.GOARCH),
+		Instead: func(typed string) string { return strings.ReplaceAll(typed, "https://example.com", a.shelf.URL) },
+	}}
 	return a
 }
 
@@ -80,21 +81,21 @@ func (a *author) read(t *testing.T, language string) {
 		t.Fatal(err)
 	}
 	steps, err := stepsOf(string(page), language)
-	if err != nil || len(steps) < 20 {
+	if err != nil || len(steps) < 15 {
 		t.Fatalf("the page has %d steps, %v", len(steps), err)
 	}
-	changes := map[step]string{}
+	changes := map[int]string{} // by the line
 	if os.Getenv("UPDATE") != "" {
-		a.update = func(s step, text string) { changes[s] = text }
+		a.update = func(s step, text string) { changes[s.Line] = text }
 	}
 	for _, s := range steps {
-		if err := a.follow(s); err != nil {
+		if err := a.follow(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for i := len(steps) - 1; i >= 0; i-- {
-		if text, ok := changes[steps[i]]; ok {
-			page = bytes.Join([][]byte{page[:steps[i].at], []byte(text), page[steps[i].end:]}, nil)
+	for _, s := range steps {
+		if text, ok := changes[s.Line]; ok {
+			page = bytes.Replace(page, []byte("\n"+s.Text+"```"), []byte("\n"+text+"```"), 1)
 		}
 	}
 	if len(changes) > 0 {
@@ -134,9 +135,9 @@ func (a *author) locked(t *testing.T, program string) {
 // again runs more commands where the page has ended, in the plugin's folder.
 func (a *author) again(t *testing.T, kind, script string) {
 	t.Helper()
-	a.dir = filepath.Join(a.home, "desk", "notes")
-	if err := a.follow(step{kind: kind, text: script}); err != nil {
-		t.Error(err)
+	a.Dir = filepath.Join(a.home, "desk", "notes")
+	if printed, code, err := a.Run(t.Context(), script); err != nil || (code == 0) != (kind == "runs") {
+		t.Errorf("%s ends with %d, %v:\n%s", script, code, err, printed)
 	}
 }
 
@@ -182,9 +183,9 @@ func TestIssue15_FirstPluginInGo(t *testing.T) {
 	}
 	environ := append(published.Environ(os.Environ()), "GOCACHE="+dirs[0], "GOMODCACHE="+dirs[1], "PATH="+filepath.Join(dirs[2], "bin")+":/usr/bin:/bin")
 	a := newAuthor(t, environ)
-	plain := a.written
+	plain := a.Instead
 	// There is no tag yet whose SDK is the one of this tree: its version is named.
-	a.written = func(text string) string {
+	a.Instead = func(text string) string {
 		return strings.ReplaceAll(plain(text), "plugins new notes", "plugins new notes --sdk "+published.Version)
 	}
 	a.read(t, "go")

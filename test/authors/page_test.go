@@ -1,56 +1,45 @@
 package authors
 
 import (
+	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/flowrun/flowrun/internal/testpage"
 )
 
 const firstPlugin = root + "/docs/plugins/first-plugin.md"
 
-// step is a block of the page: commands that run, or fail, lines that they print, or a
-// file that is there.
+// step is a block of the page: a file that is there, or commands with what they print.
 type step struct {
+	testpage.Block
 	language string // go, python, both
-	kind     string // runs, fails, prints, file
-	name     string // of a file
-	text     string
-	at, end  int // of the text in the page
 }
 
-var (
-	fence = regexp.MustCompile("(?ms)^(?:<!-- ([^\n]*) -->\n)?```(\\w+)\n(.*?)^```$")
-	mark  = regexp.MustCompile(`^(?:(go|python|both)(?: (fails|file) ?(\S*))?|prints)$`)
-)
-
-// stepsOf reads the blocks of a page for one language. A block that no test runs is an
-// error.
+// stepsOf reads the blocks of a page for one language: a paragraph before them begins with
+// "In Go" or "In Python", or they are for both. A block that no test runs is an error.
 func stepsOf(page, language string) ([]step, error) {
 	var steps []step
-	before := "both"
-	for _, m := range fence.FindAllStringSubmatchIndex(page, -1) {
-		s := step{text: page[m[6]:m[7]], at: m[6], end: m[7], kind: "runs"}
-		comment := ""
-		if m[2] >= 0 {
-			comment = page[m[2]:m[3]]
+	before := ""
+	for _, b := range testpage.Read([]byte(page)) {
+		if !b.Code {
+			before = b.Text
+			continue
 		}
-		words := mark.FindStringSubmatch(comment)
+		s := step{Block: b, language: "both"}
 		switch {
-		case words == nil:
-			return nil, fmt.Errorf("nothing says who runs this block:\n%s", s.text)
-		case comment == "prints":
-			s.language, s.kind = before, "prints"
-		default:
-			s.language, s.name = words[1], words[3]
-			if words[2] != "" {
-				s.kind = words[2]
-			}
+		case strings.HasPrefix(before, "In Go"):
+			s.language = "go"
+		case strings.HasPrefix(before, "In Python"):
+			s.language = "python"
 		}
-		before = s.language
+		before = ""
+		if b.File == "" && len(b.Session()) == 0 {
+			return nil, fmt.Errorf("nobody types this block:\n%s", b.Text)
+		}
 		if s.language == language || s.language == "both" {
 			steps = append(steps, s)
 		}
@@ -60,64 +49,28 @@ func stepsOf(page, language string) ([]step, error) {
 
 // reader goes through the page as a person does.
 type reader struct {
-	dir     string // where the person is
-	environ []string
-	written func(command string) string // what is typed where the page has a command
-	printed string
-	update  func(s step, text string) // nil = the page must have what is there
+	testpage.Typist
+	update func(s step, text string) // nil = the page must have what is there
 }
 
 // follow does one step.
-func (r *reader) follow(s step) error {
-	switch s.kind {
-	case "prints":
-		return linesIn(s.text, r.printed)
-	case "file":
-		content, err := os.ReadFile(filepath.Join(r.dir, s.name))
-		if err != nil {
-			return err
-		}
-		if r.update != nil {
-			r.update(s, string(content))
-		} else if string(content) != s.text {
-			return fmt.Errorf("the page has %s as\n%s\nand it is\n%s", s.name, s.text, content)
+func (r *reader) follow(ctx context.Context, s step) error {
+	if s.File == "" {
+		for _, c := range s.Session() {
+			if _, err := r.Type(ctx, c, false); err != nil {
+				return err
+			}
 		}
 		return nil
 	}
-	where := filepath.Join(filepath.Dir(r.dir), "where")
-	script := r.written(s.text)
-	if s.kind == "runs" {
-		script += "\npwd > '" + where + "'"
+	content, err := os.ReadFile(filepath.Join(r.Dir, s.File))
+	if err != nil {
+		return err
 	}
-	command := exec.Command("sh", "-ec", script)
-	command.Dir, command.Env = r.dir, r.environ
-	output, err := command.CombinedOutput()
-	r.printed = string(output)
-	if (err == nil) != (s.kind == "runs") {
-		return fmt.Errorf("%s\nends with %v:\n%s", s.text, err, output)
-	}
-	if s.kind == "runs" {
-		now, err := os.ReadFile(where)
-		if err != nil {
-			return err
-		}
-		r.dir = strings.TrimSpace(string(now))
-	}
-	return nil
-}
-
-// linesIn looks for lines in an output, in their order.
-func linesIn(want, output string) error {
-	rest := strings.Split(output, "\n")
-	for line := range strings.Lines(want) {
-		line = strings.TrimRight(line, "\n")
-		for len(rest) > 0 && rest[0] != line {
-			rest = rest[1:]
-		}
-		if len(rest) == 0 {
-			return fmt.Errorf("the page has the line %q, and what came is:\n%s", line, output)
-		}
-		rest = rest[1:]
+	if r.update != nil {
+		r.update(s, string(content))
+	} else if string(content) != s.Text {
+		return fmt.Errorf("the page has %s as\n%s\nand it is\n%s", s.File, s.Text, content)
 	}
 	return nil
 }
@@ -144,20 +97,20 @@ func TestIssue15_APageThatIsWrongIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ page, want string }{
-		"as it should be":              {"<!-- go -->\n```sh\necho one; mkdir sub; cd sub; cd ..\n```\n<!-- prints -->\n```text\none\n```\n<!-- both file a.txt -->\n```text\ntext\n```\n<!-- go fails -->\n```sh\nfalse\n```\n<!-- python -->\n```sh\nfalse\n```\n", ""},
-		"a command that fails":         {"<!-- go -->\n```sh\nfalse\ntrue\n```\n", "exit status 1"},
-		"one that should fail":         {"<!-- go fails -->\n```sh\ntrue\n```\n", "ends with <nil>"},
-		"another output":               {"<!-- go -->\n```sh\necho one\n```\n<!-- prints -->\n```text\ntwo\n```\n", `the line "two"`},
-		"another file":                 {"<!-- go file a.txt -->\n```text\nother\n```\n", "the page has a.txt as"},
-		"a file that is not there":     {"<!-- go file b.txt -->\n```text\nother\n```\n", "no such file"},
-		"a block that no test runs":    {"```sh\nrm -r /\n```\n", "nothing says who runs"},
-		"a block with an unknown mark": {"<!-- ruby -->\n```sh\ntrue\n```\n", "nothing says who runs"},
+		"as it should be":           {"In Go:\n\n```sh\n$ echo one; mkdir sub; cd sub; cd ..\none\n```\n\n`a.txt`:\n\n```text\ntext\n```\n\nIn Go:\n\n```sh\n$ echo error: no; false\nerror: no\n```\n\nIn Python:\n\n```sh\n$ false\n```\n", ""},
+		"a command that fails":      {"In Go:\n\n```sh\n$ false\n$ true\n```\n", "ends with 1"},
+		"one that should fail":      {"```sh\n$ echo error: no\nerror: no\n```\n", "ends with 0"},
+		"another output":            {"In Go:\n\n```sh\n$ echo one\ntwo\n```\n", `shows "two"`},
+		"another file":              {"In Go it is `a.txt`:\n\n```text\nother\n```\n", "the page has a.txt as"},
+		"a file that is not there":  {"In Go it is `b.txt`:\n\n```text\nother\n```\n", "no such file"},
+		"a block that no test runs": {"```sh\nrm -r /\n```\n", "nobody types"},
+		"a hidden name":             {"<!-- file: a.txt -->\n```text\ntext\n```\n", "nobody types"},
 	} {
 		steps, err := stepsOf(c.page, "go")
-		r := &reader{dir: dir, environ: os.Environ(), written: func(text string) string { return text }}
+		r := &reader{Typist: testpage.Typist{Dir: dir, Scratch: t.TempDir(), Environ: os.Environ()}}
 		for _, s := range steps {
 			if err == nil {
-				err = r.follow(s)
+				err = r.follow(t.Context(), s)
 			}
 		}
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

@@ -123,7 +123,7 @@ func opensslLines(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, ok := strings.Cut(string(text), "<!-- verify with openssl -->\n```sh\n")
+	_, rest, ok := strings.Cut(string(text), "With OpenSSL 3:\n\n```sh\n")
 	lines, _, _ := strings.Cut(rest, "```")
 	if !ok || !strings.Contains(lines, "release-key.pem") {
 		t.Fatal("docs/releases.md does not tell how openssl verifies")
