@@ -65,7 +65,7 @@ func TestGoldens(t *testing.T) {
 func corpus(t *testing.T) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
-	for _, pattern := range []string{"../check/testdata/*/*.yaml", "../../workflows/*.yaml", "../../internal/cli/templates/*.yaml"} {
+	for _, pattern := range []string{"../check/testdata/*/*.yaml", "../../workflows/*.yaml", "../../internal/cli/templates/*.yaml", "../../internal/cli/templates/init/*/workflows/*.yaml"} {
 		names, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -65,6 +65,7 @@ func (a *app) commands() []command {
 		{"state", "runs", a.stateCommand},
 		{"sandbox", "server", a.sandboxCommand},
 		{"init", "start", a.initCommand},
+		{"demo", "start", a.demoCommand},
 		{"new", "start", a.newCommand},
 		{"config", "project", a.configCommand},
 		{"version", "", a.versionCommand},

@@ -142,7 +142,7 @@ func TestIssue18_OneMeaningOfEachShortFlag(t *testing.T) {
 // TestIssue18_WhatIsListedOrMadeHasJSON: all but what prints another form, or runs until
 // it is ended.
 func TestIssue18_WhatIsListedOrMadeHasJSON(t *testing.T) {
-	without := []string{"flowrun help", "flowrun man", "flowrun mcp tools", "flowrun plugins serve", "flowrun sandbox", "flowrun schema", "flowrun serve"}
+	without := []string{"flowrun demo", "flowrun help", "flowrun man", "flowrun mcp tools", "flowrun plugins serve", "flowrun sandbox", "flowrun schema", "flowrun serve"}
 	for _, leaf := range leaves(t) {
 		flag := leaf.Flags().ShorthandLookup("o")
 		if hasNone := isOfCobra(leaf) || slices.Contains(without, leaf.CommandPath()); hasNone {

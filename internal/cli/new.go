@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -13,99 +12,10 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
-
-	"github.com/flowrun/flowrun/engine/diag"
 )
-
-//go:embed templates/flowrun.yaml
-var projectTemplate string
-
-//go:embed templates/hello.yaml
-var helloTemplate string
-
-//go:embed templates/hello.test.yaml
-var helloTestTemplate string
 
 //go:embed templates/workflow.yaml
 var workflowTemplate string
-
-func (a *app) initCommand() *cobra.Command {
-	return withText(&cobra.Command{
-		Use: "init [DIR]", Short: "Make a project: flowrun.yaml and a first workflow", Args: rangeArgs(0, "DIR"),
-		Example: "  flowrun init\n  flowrun init reports",
-		Long:    "Init makes what is missing of a project and changes no file that is there.",
-		RunE:    func(c *cobra.Command, args []string) error { return a.initProject(c.Context(), append(args, ".")[0]) },
-	})
-}
-
-func (a *app) initProject(ctx context.Context, dir string) error {
-	files := []struct{ path, content string }{
-		{projectFileName, projectTemplate},
-		{filepath.Join("workflows", "hello.yaml"), helloTemplate},
-		{filepath.Join("workflows", "hello.test.yaml"), helloTestTemplate},
-		{".gitignore", ".flowrun/state/\n"},
-	}
-	made := initAnswer{Files: []initFile{}}
-	for _, file := range files {
-		path := filepath.Join(a.abs(dir), file.path)
-		shown := safePath(filepath.Join(dir, file.path))
-		switch err := createFile(path, file.content); {
-		case errors.Is(err, fs.ErrExist):
-			made.add("kept", shown)
-		case err != nil:
-			return err
-		default:
-			made.add("created", shown)
-		}
-	}
-	a.initSchema(ctx, dir, &made)
-	next := "flowrun run --sandbox workflows/hello.yaml"
-	if filepath.Clean(dir) != "." {
-		next = "cd " + diag.ShellWord(dir) + " && " + next
-	}
-	made.Next = next
-	return a.print(made, func() {
-		for _, file := range made.Files {
-			a.say("%-8s %s", file.What, file.File)
-		}
-		fmt.Fprintf(a.sys.Stderr, "%s %s\n", a.style.Dim("try:"), a.style.Cyan(next))
-	})
-}
-
-// initAnswer is what `flowrun init -o json` prints.
-type initAnswer struct {
-	Files []initFile `json:"files"`
-	Next  string     `json:"next"` // the command to try
-}
-
-// initFile is a file of a project with what was done about it.
-type initFile struct {
-	File string `json:"file"`
-	What string `json:"what"` // created, kept, updated
-}
-
-func (m *initAnswer) add(what, file string) { m.Files = append(m.Files, initFile{file, what}) }
-
-// initSchema writes the schema for editors. A project is one without it too.
-func (a *app) initSchema(ctx context.Context, dir string, made *initAnswer) {
-	root := a.abs(dir)
-	at := place{root: root, projectFile: filepath.Join(root, projectFileName)}
-	at.stateDir, at.stateSource = a.stateDir(at.projectFile)
-	schema, err := a.schemaAt(ctx, at)
-	what := ""
-	if schema != nil {
-		var failed error
-		what, failed = writeSchema(filepath.Join(root, schemaFile), schema)
-		err = errors.Join(err, failed)
-	}
-	if what != "" {
-		made.add(what, safePath(filepath.Join(dir, schemaFile)))
-	}
-	if err != nil {
-		first, _, _ := strings.Cut(err.Error(), "\n")
-		a.note("the schema for editors is not whole: %s; `flowrun schema --write` makes it anew", first)
-	}
-}
 
 // createFile makes a file and its folder. A file that is there is an
 // fs.ErrExist.

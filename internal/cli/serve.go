@@ -48,6 +48,11 @@ func (a *app) serveCommand() *cobra.Command {
 }
 
 func (a *app) serve(ctx context.Context, flags *serveFlags) error {
+	return a.serveAs(ctx, flags, nil)
+}
+
+// serveAs is serve, of a demo where there is one.
+func (a *app) serveAs(ctx context.Context, flags *serveFlags, shown *demo) error {
 	reloads, stop := a.reloads()
 	defer stop()
 	signals, stopSignals := a.sys.Signals() // from now on: one that comes too early is kept
@@ -70,15 +75,22 @@ func (a *app) serve(ctx context.Context, flags *serveFlags) error {
 	if err != nil {
 		return err
 	}
-	serving.signals = signals
+	serving.signals, serving.demo = signals, shown
 	s := &session{app: a, at: at, role: roleServe, serving: serving}
 	if err := s.takeStore(ctx); err != nil {
 		return err
 	}
-	s.announceSandbox()
-	s.announceConfinement()
+	if shown == nil {
+		s.announceSandbox()
+		s.announceConfinement()
+	}
 	if err := s.owner.engine.AlwaysOn(ctx); err != nil {
 		return errors.Join(err, s.owner.leave(false, nil))
+	}
+	if shown != nil {
+		if err := shown.begin(ctx, s.client); err != nil {
+			return errors.Join(err, s.owner.leave(false, nil))
+		}
 	}
 	if err := serving.announce(); err != nil {
 		return errors.Join(err, s.owner.leave(false, nil))

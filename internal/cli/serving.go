@@ -37,6 +37,8 @@ type serving struct {
 
 	assistants *mcpserver.HTTP // nil until it answers
 
+	demo *demo // nil = it is none
+
 	background context.Context // of what the page began and nobody waits for
 	stop       context.CancelFunc
 	tasks      sync.WaitGroup
@@ -129,6 +131,9 @@ const aliveWithin = 5 * time.Second
 
 // announce tells people and the service manager that the server is there.
 func (s *serving) announce() error {
+	if s.demo != nil {
+		return s.demo.announce(s)
+	}
 	s.app.note("flowrun serves %s (Ctrl-C ends it)", s.server.URL())
 	if s.app.jsonNotes || s.toJournal() { // where more people read than may log in
 		s.app.note("log in with a link or a token: `%s`, `%s`", s.app.commandText("tokens", "link"), s.app.commandText("tokens", "create", "--scope", "admin"))

@@ -44,7 +44,7 @@ func (o *owner) watchTermination() {
 // once: the journal is made for that.
 func (o *owner) terminate(by os.Signal) {
 	a := o.app
-	a.endedBy.Store(int32(exitOfSignal(by)))
+	a.endedBy.Store(int32(o.exitBy(by)))
 	a.ending.Store(true)
 	if o.serving != nil {
 		o.serving.ending()
@@ -76,10 +76,26 @@ func (o *owner) terminate(by os.Signal) {
 	if err := o.shutWithin(engine.KillGrace); err != nil {
 		a.note("the store was not closed in good order: %v", err)
 	}
+	if o.isDemo() {
+		if err := o.serving.demo.remove(); err != nil {
+			a.note("%v", err)
+		}
+	}
 	a.note("ended by %s; %s", signalName(by), o.leftText(left))
 	close(a.ended)
 	time.Sleep(exitLate)
 	a.sys.Exit(int(a.endedBy.Load())) // the command has returned before, unless it is stuck
+}
+
+// isDemo reports whether this owner ends with all that it has.
+func (o *owner) isDemo() bool { return o.serving != nil && o.serving.demo != nil }
+
+// exitBy is the exit code of an owner that a signal ends. Ctrl-C is how a demo ends.
+func (o *owner) exitBy(signal os.Signal) int {
+	if o.isDemo() && signal == os.Interrupt {
+		return exitOK
+	}
+	return exitOfSignal(signal)
 }
 
 // signalName is how people name a signal.
@@ -97,6 +113,8 @@ func signalName(signal os.Signal) string {
 func (o *owner) leftText(left []string) string {
 	a := o.app
 	switch {
+	case o.isDemo():
+		return o.serving.demo.folder + " is removed"
 	case len(left) == 0:
 		return "no run is left open"
 	case o.serving != nil:

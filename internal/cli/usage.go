@@ -121,7 +121,7 @@ var valueWords = sync.OnceValue(func() map[string]string {
 		"junit": "FILE", "label": "NAME=VALUE", "lang": "LANGUAGE", "level": "LEVEL", "listen": "HOST:PORT", "live": "NAME", "log-format": "FORMAT",
 		"log-level": "LEVEL", "mocks": "FILE", "module": "PATH", "name": "NAME", "out": "FILE", "output": "FORMAT", "outputs": "JSON|@FILE",
 		"payload": "JSON|@FILE", "plugin-log": "NAME", "query": "EXPR", "record": "RUN", "run": "RUN", "scheduled-at": "TIME", "scope": "SCOPE", "sdk": "VERSION|FOLDER",
-		"since": "TIME|DURATION", "state": "FOLDER", "status": "STATUS", "to": "SOURCE", "token-env": "NAME", "until": "TIME", "with": "JSON|@FILE|-",
+		"since": "TIME|DURATION", "state": "FOLDER", "status": "STATUS", "template": "NAME", "to": "SOURCE", "token-env": "NAME", "until": "TIME", "with": "JSON|@FILE|-",
 		"workflow": "NAME", "write": "FILE",
 	}
 })

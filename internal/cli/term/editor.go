@@ -77,6 +77,9 @@ func completed(line string, pos int, complete func(line string) (word string, fo
 	return line[:start] + common + line[pos:], start + len(common), nil
 }
 
+// Prompt sets what stands before the next line.
+func (e *Editor) Prompt(text string) { e.edits.SetPrompt(text) }
+
 // handKeysOn makes a terminal hand each key on as it is typed, Ctrl-C and Ctrl-D too. What
 // is printed is not touched: a line feed goes to the beginning of the next line.
 func handKeysOn(fd int) (restore func() error, err error) {
