@@ -49,7 +49,7 @@ func ProductRules() Rules { //nolint:funlen // a table
 	rules := Rules{
 		Allowed: map[string][]string{
 			"cmd/flowrun":         {"internal/cli"},
-			"internal/cli":        append(rooms(), "engine/collector", "engine/content", "engine/install", "engine/lockfile", "engine/pluginlog", "engine/plugintree", "engine", "engine/evaluate", "engine/importer", "engine/duration", "engine/peer", "engine/telemetry", "engine/diag", "engine/project", "engine/plan", "engine/runs", "engine/graph", "engine/conformance", "engine/upgrade", "internal/doctor", "internal/mcpserver", "internal/plugintemplate", "internal/web", "internal/web/guard", "internal/web/page", "internal/web/wire", "internal/sandbox", "sdk", "plugins/*"),
+			"internal/cli":        append(rooms(), "engine/collector", "engine/content", "engine/install", "engine/lockfile", "engine/pluginlog", "engine/plugintree", "engine", "engine/evaluate", "engine/importer", "engine/duration", "engine/peer", "engine/telemetry", "engine/diag", "engine/project", "engine/plan", "engine/runs", "engine/graph", "engine/conformance", "engine/upgrade", "internal/doctor", "internal/mcpserver", "internal/plugintemplate", "internal/releaselist", "internal/web", "internal/web/guard", "internal/web/page", "internal/web/wire", "internal/sandbox", "sdk", "plugins/*"),
 			"internal/cli/view":   append(rooms(), "engine", "engine/duration", "engine/diag", "engine/plan", "engine/runs", "engine/evaluate", "engine/graph", "engine/lastwords", "internal/cli/term", "internal/doctor"),
 			"internal/web":        append(rooms(), "docs", "engine", "engine/content", "engine/duration", "engine/diag", "engine/peer", "engine/plan", "engine/runs", "engine/graph"),
 			"internal/web/guard":  {"engine/diag", "internal/web/wire"},
@@ -61,6 +61,7 @@ func ProductRules() Rules { //nolint:funlen // a table
 			"internal/web/page":   append(rooms(), "engine", "engine/content", "engine/diag", "engine/duration", "engine/plan", "engine/runs", "engine/graph", "engine/lastwords", "internal/web/guard", "internal/web/markdown", "internal/web/packed", "internal/web/saved", "internal/web/wire"),
 
 			"internal/web/markdown": {},
+			"internal/releaselist":  {},
 			"internal/testbuild":    {},
 			"internal/testsdk":      {},
 			"internal/testpattern":  {},
@@ -243,6 +244,7 @@ func soleImporters() map[string][]string {
 		"go.uber.org/goleak":                  {},
 		"github.com/danielgtaylor/huma/v2":    {"internal/web"},
 		"github.com/spf13/cobra":              {"internal/cli"},
+		"golang.org/x/mod":                    {"internal/releaselist"},
 		"github.com/prometheus/client_golang": {"engine/telemetry"},
 		"go.opentelemetry.io":                 {"engine/telemetry"},
 		"github.com/go-logr/logr":             {"engine/telemetry"},

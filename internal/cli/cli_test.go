@@ -20,11 +20,17 @@ type result struct {
 // runIn runs one command in a folder, with a home of its own.
 func runIn(t *testing.T, dir string, environ []string, args ...string) result {
 	t.Helper()
+	return runOf(t, dir, "v0", environ, args...)
+}
+
+// runOf is runIn of a flowrun of a version.
+func runOf(t *testing.T, dir, version string, environ []string, args ...string) result {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
 	code := Run(args, System{
 		Stdout: &stdout, Stderr: &stderr, Stdin: strings.NewReader(""), Dir: dir, Executable: "/nonexistent/flowrun",
 		Environ: append([]string{"HOME=" + filepath.Join(dir, "home")}, environ...),
-		Host:    "here", PID: 1, Version: "v0", Now: time.Now, Entropy: rand.Reader, Location: time.UTC,
+		Host:    "here", PID: 1, Version: version, Now: time.Now, Entropy: rand.Reader, Location: time.UTC,
 		Signals: func() (<-chan os.Signal, func()) { return nil, func() {} },
 	})
 	return result{stdout.String(), stderr.String(), code}

@@ -69,6 +69,7 @@ func (a *app) commands() []command {
 		{"new", "start", a.newCommand},
 		{"config", "project", a.configCommand},
 		{"version", "", a.versionCommand},
+		{"upgrade", "project", a.upgradeCommand},
 		{"serve", "server", a.serveCommand},
 		{"tokens", "people", a.tokensCommand},
 		{"doctor", "project", a.doctorCommand},

@@ -13,6 +13,7 @@ func variables() []variable {
 	}
 	return append(all,
 		variable{listenVariable, "flowrun reads it", "where `flowrun serve` listens: as --listen"},
+		variable{releasesVariable, "flowrun reads it", "the listing that `flowrun upgrade --check` asks: as --releases"},
 		variable{logVariable, "flowrun reads it", "debug, info, warn or error: what the engine says of itself, on stderr"},
 		variable{"FLOWRUN_SECRET_NAME", "flowrun reads it", "the secret NAME, before the store is asked; a - of the name is written _"},
 		variable{"FLOWRUN_SANDBOX_SECRET_NAME", "flowrun reads it", "the same for a sandbox"},

@@ -276,7 +276,7 @@ func exitMeanings() []exitMeaning {
 		{"9", "there is no such run, step, workflow, …"},
 		{"10", "the run's state does not allow it, or a cursor or state has moved"},
 		{"11", "a plugin does not start, shake hands, or is another one than the run began with"},
-		{"12", "no process owns the store, and the command needs one; the server takes no requests"},
+		{"12", "no process owns the store, and the command needs one; the server takes no requests; the listing of releases gives no answer"},
 		{"73", "the store is locked, and its owner does not answer"},
 		{"74", "the store can't be read or written, others could change the state folder, or this process may not use the owner's socket"},
 		{"75", "the disk or the store is full"},

@@ -120,7 +120,7 @@ var valueWords = sync.OnceValue(func() map[string]string {
 		"expires": "DURATION|TIME", "form": "NAME=VALUE", "format": "FORMAT", "from": "TIME", "from-file": "FILE", "input": "NAME=VALUE", "inputs": "FILE",
 		"junit": "FILE", "label": "NAME=VALUE", "lang": "LANGUAGE", "level": "LEVEL", "listen": "HOST:PORT", "live": "NAME", "log-format": "FORMAT",
 		"log-level": "LEVEL", "mocks": "FILE", "module": "PATH", "name": "NAME", "out": "FILE", "output": "FORMAT", "outputs": "JSON|@FILE",
-		"payload": "JSON|@FILE", "plugin-log": "NAME", "query": "EXPR", "record": "RUN", "run": "RUN", "scheduled-at": "TIME", "scope": "SCOPE", "sdk": "VERSION|FOLDER",
+		"payload": "JSON|@FILE", "plugin-log": "NAME", "query": "EXPR", "releases": "URL", "record": "RUN", "run": "RUN", "scheduled-at": "TIME", "scope": "SCOPE", "sdk": "VERSION|FOLDER",
 		"since": "TIME|DURATION", "state": "FOLDER", "status": "STATUS", "template": "NAME", "to": "SOURCE", "token-env": "NAME", "until": "TIME", "with": "JSON|@FILE|-",
 		"workflow": "NAME", "write": "FILE",
 	}
