@@ -217,7 +217,7 @@ func (a *app) styleOf(out io.Writer) term.Style {
 
 // page returns how text is shown on an output stream.
 func (a *app) page(out io.Writer) view.Page {
-	page := view.Page{Style: a.styleOf(out), Times: a.times, Command: a.commandText}
+	page := view.Page{Style: a.styleOf(out), Times: a.times, Command: a.commandText, Now: a.sys.Now()}
 	if term.IsTerminal(out) {
 		page.Width, _ = term.Size(out)
 	}

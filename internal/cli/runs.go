@@ -52,7 +52,7 @@ type listFlags struct {
 	pageFlags
 	workflow, status, query string
 	queried                 bool // --query was given
-	attention               bool
+	attention, all          bool
 	labels                  []string
 }
 
@@ -60,6 +60,8 @@ func (a *app) runsListCommand() *cobra.Command {
 	flags := new(listFlags)
 	c := &cobra.Command{
 		Use: "list", Short: "List runs, the newest first", Args: exactArgs(),
+		Long: "List prints runs, the newest first; of those that failed it says why. Runs of sub-workflows are left out,\n" +
+			"unless --all, --workflow, --attention or --query asks for them.",
 		Example: "  flowrun runs list --status failed --since 24h\n  flowrun runs list --label area=learning -o json\n" +
 			`  flowrun runs list --query 'status == "failed" && duration_ms > 60000 && started_at > now() - duration("24h")'`,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -71,6 +73,7 @@ func (a *app) runsListCommand() *cobra.Command {
 	c.Flags().StringVar(&flags.status, "status", "", "only runs with this status: "+strings.Join(diag.Words(runs.Statuses()...), ", "))
 	completeFlag(c, "status", diag.Words(runs.Statuses()...)...)
 	c.Flags().BoolVar(&flags.attention, "attention", false, "only runs that need somebody: failed ones that nobody has acknowledged and nothing has settled, paused ones, those that ask")
+	c.Flags().BoolVar(&flags.all, "all", false, "also the runs of sub-workflows")
 	c.Flags().StringArrayVar(&flags.labels, "label", nil, "only runs with the label NAME=VALUE (repeatable)")
 	c.Flags().StringVar(&flags.query, "query", "", "only runs of which an expression is true; it reads a run's fields, such as status and labels.team")
 	flags.add(c, "runs started")
@@ -98,7 +101,10 @@ func (a *app) runFilter(flags *listFlags) (filter runs.Filter, err error) {
 		return filter, flagFault(wrong)
 	}
 	if flags.queried {
-		err = a.queryFault(flags.query, runquery.Check(flags.query))
+		return filter, cmp.Or(err, a.queryFault(flags.query, runquery.Check(flags.query)))
+	}
+	if !flags.all && !flags.attention && flags.workflow == "" {
+		filter.Query = topLevel
 	}
 	return filter, err
 }

@@ -6,26 +6,12 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
-
-// Runs prints runs, one a line.
-func (p Page) Runs(out io.Writer, items []runs.Run) {
-	list(out, []string{"RUN", "WORKFLOW", "STATUS", "TRIGGER", "STARTED", "TOOK"}, items, func(run runs.Run) []string {
-		took := ""
-		if run.FinishedAt != nil {
-			took = duration.Brief(time.Duration(run.DurationMS) * time.Millisecond)
-		}
-		status := paintRun(p.Style, run.Status, runStatusText(run))
-		return []string{run.ID, term.Clean(run.Workflow), status, term.Clean(run.Trigger), p.Times.Short(run.StartedAt), took}
-	})
-}
 
 // Plugins prints plugins, one a line, with those that can't be described.
 func (p Page) Plugins(out io.Writer, plugins []workspace.PluginInfo) {

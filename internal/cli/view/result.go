@@ -25,6 +25,7 @@ type Page struct {
 	// this one was given.
 	Command func(args ...string) string
 	Width   int // of the terminal in cells, 0 for what is none
+	Now     time.Time
 }
 
 // outputRoom is how wide a value may be, in cells: it never wraps on a terminal.

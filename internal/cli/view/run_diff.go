@@ -34,7 +34,7 @@ func (p Page) diffHead(out io.Writer, side string, run runs.Run) {
 	}
 	fmt.Fprintf(out, "   %s\n   started %s\n", strings.Join(facts, ", "), p.Times.Full(run.StartedAt))
 	if run.Error != nil {
-		fmt.Fprintf(out, "   %s\n", p.Style.Red(term.Truncate(term.Clean(errorLine(run.Error)), p.outputRoom())))
+		fmt.Fprintf(out, "   %s\n", p.Style.Red(term.Truncate(term.Clean(errorLine(run.Error)), p.outputRoom()-1)))
 	}
 }
 

@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/flowrun/flowrun/internal/cli/term"
@@ -18,14 +19,26 @@ type Table struct {
 // Add adds a row.
 func (t *Table) Add(cells ...string) { t.Rows = append(t.Rows, cells) }
 
+// drop leaves out a column.
+func (t *Table) drop(column int) {
+	without := func(row []string) []string { return slices.Delete(slices.Clone(row), column, column+1) }
+	t.Head = without(t.Head)
+	for i := range t.Rows {
+		t.Rows[i] = without(t.Rows[i])
+	}
+}
+
 // Write prints the table.
-func (t *Table) Write(out io.Writer) {
-	rows := t.Rows
+func (t *Table) Write(out io.Writer) { t.writeWith(out, func(int) {}) }
+
+// writeWith prints the table, and below each row what below prints for it.
+func (t *Table) writeWith(out io.Writer, below func(row int)) {
+	rows, first := t.Rows, 0
 	if t.Head != nil {
-		rows = append([][]string{t.Head}, rows...)
+		rows, first = append([][]string{t.Head}, rows...), 1
 	}
 	widths := widthsOf(rows)
-	for _, row := range rows {
+	for n, row := range rows {
 		line := t.Indent
 		for i, cell := range row {
 			if i < len(row)-1 {
@@ -34,6 +47,9 @@ func (t *Table) Write(out io.Writer) {
 			line += cell
 		}
 		fmt.Fprintln(out, strings.TrimRight(line, " "))
+		if n >= first {
+			below(n - first)
+		}
 	}
 }
 
