@@ -28,6 +28,9 @@ func (f *pluginFlags) add(c *cobra.Command) {
 // usePlugins settles which processes are attached and whose output is shown; stop ends the
 // latter.
 func (a *app) usePlugins(flags *pluginFlags) (stop func(), err error) {
+	if a.isRemote() && len(flags.attach)+len(flags.logs) > 0 {
+		return nil, usageError(errors.New("--attach and --plugin-log are for plugins on this machine, and a server on another one runs its own"), "leave them out")
+	}
 	attached := map[string]string{}
 	for _, text := range flags.attach {
 		name, address, ok := strings.Cut(text, "=")

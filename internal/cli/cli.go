@@ -95,6 +95,8 @@ type app struct {
 	style term.Style // of stderr
 	flags struct {
 		config, state, color string
+		server, tokenFile    string
+		caFile               string
 		utc, allowNetworkFS  bool
 		acceptRollback       bool
 		locked               bool
@@ -151,6 +153,9 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 			if err := a.prepare(); err != nil {
 				return err
 			}
+			if err := a.checkReach(c); err != nil {
+				return err
+			}
 			return a.readOutput(c)
 		},
 	}
@@ -173,6 +178,9 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 	flags.StringVar(&a.flags.config, "config", "", "use this flowrun.yaml (default: found upwards from the working directory)")
 	flags.StringVar(&a.flags.state, "state", "", "keep state in this folder (default: .flowrun/state beside flowrun.yaml)")
 	flags.StringVar(&a.flags.color, "color", "", "colours: auto, always or never")
+	flags.StringVar(&a.flags.server, "server", "", "act on the server at this https:// address, not on this machine")
+	flags.StringVar(&a.flags.tokenFile, "token-file", "", "with --server: the file that holds its token")
+	flags.StringVar(&a.flags.caFile, "ca-file", "", "with --server: trust these authorities (PEM) besides the system's")
 	flags.BoolVar(&a.flags.utc, "utc", false, "show times in UTC, not in local time")
 	flags.BoolVar(&a.flags.acceptRollback, "accept-rollback", false, "take a store that was put back to an older copy: what was open then is paused")
 	flags.BoolVar(&a.flags.allowNetworkFS, "allow-network-fs", false, "accept a state folder on a network file system")
@@ -279,6 +287,11 @@ func (a *app) placeFlags() []string {
 	}
 	if a.flags.state != "" {
 		words = append(words, "--state", diag.ShellWord(term.Clean(a.flags.state)))
+	}
+	for _, flag := range []struct{ name, value string }{{"--server", a.flags.server}, {"--token-file", a.flags.tokenFile}, {"--ca-file", a.flags.caFile}} {
+		if flag.value != "" {
+			words = append(words, flag.name, diag.ShellWord(term.Clean(flag.value)))
+		}
 	}
 	return words
 }

@@ -17,7 +17,7 @@ import (
 // of the project: the sandbox's, or the real one. Where it lies there, the error names
 // that store and the command, word for word.
 func (a *app) elsewhere(ctx context.Context, args []string, err error) error {
-	if err == nil || exitCode(err) != exitNotFound {
+	if err == nil || exitCode(err) != exitNotFound || a.isRemote() {
 		return err
 	}
 	id := lostRun(args, err)

@@ -113,7 +113,7 @@ func (f *follower) follow(ctx context.Context) (*runs.Result, error) {
 			if err := f.session.again(ctx); err != nil {
 				return nil, err
 			}
-			f.drive = true // the owner died under a command that followed the run: go on with it
+			f.drive = f.drive || !f.app.isRemote() // the owner died under a command that followed the run: go on with it
 			continue
 		}
 		result, again, err := f.result(ctx)

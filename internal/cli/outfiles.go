@@ -45,6 +45,9 @@ func (a *app) checkOuts(ctx context.Context, request engine.StartRequest, outs [
 	if len(outs) == 0 {
 		return nil
 	}
+	if a.isRemote() { // the plugins and connections that decide the outputs are the server's
+		return usageError(errors.New("--out does not go with a server on another machine"), "`flowrun runs output RUN NAME` writes an output when the run has ended")
+	}
 	workflow, problems, err := a.checkWorkflow(ctx, request.File, request.Source)
 	if err != nil {
 		return err

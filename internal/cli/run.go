@@ -123,6 +123,12 @@ func (a *app) startRequest(ctx context.Context, name string, flags *runFlags) (e
 		return request, err
 	}
 	request.File, request.Source = filepath.ToSlash(filepath.Clean(file)), source
+	if a.isRemote() { // the server has no such folder
+		request.Dir = ""
+		if filepath.IsAbs(file) || !filepath.IsLocal(file) {
+			request.File = filepath.Base(file)
+		}
+	}
 	if request.Inputs, err = a.readInputs(flags.inputs, flags.inputsFile); err != nil {
 		return request, err
 	}

@@ -63,7 +63,7 @@ func (a *app) connect(ctx context.Context, role role) (*session, error) {
 
 // connectToRun is connect for a command that starts a run: an owner gets ready for it.
 func (a *app) connectToRun(ctx context.Context, role role, request *engine.StartRequest) (*session, error) {
-	at, err := a.locate()
+	at, err := a.workplace()
 	if err != nil {
 		return nil, err
 	}
@@ -80,6 +80,9 @@ var errNoStore = errors.New("there is no store yet")
 // needStore returns errNoStore where no store is, unless the project file is
 // wrong: that is told first, as with a store.
 func (a *app) needStore(ctx context.Context) error {
+	if a.isRemote() {
+		return nil
+	}
 	at, err := a.locate()
 	if err != nil {
 		return err
@@ -114,7 +117,20 @@ func (a *app) connectTo(ctx context.Context, run *runRef, role role) (*session, 
 	return session, nil
 }
 
+// workplace is where a command works; of one that asks a server on another machine it is
+// no place of this one.
+func (a *app) workplace() (place, error) {
+	if a.isRemote() {
+		a.root = a.sys.Dir
+		return place{root: a.sys.Dir}, nil
+	}
+	return a.locate()
+}
+
 func (s *session) connect(ctx context.Context) error {
+	if s.app.isRemote() {
+		return s.connectRemote(ctx)
+	}
 	deadline := time.NewTimer(connectFor)
 	defer deadline.Stop()
 	isNoted := false
@@ -218,6 +234,9 @@ func put[T any](ctx context.Context, s *session, question func(*web.Client) (T, 
 			answer, err = question(c)
 			return err
 		})
+		if _, denied := errors.AsType[*web.DeniedError](err); denied {
+			return answer, s.app.remoteError(err)
+		}
 		gone, ok := errors.AsType[*web.GoneError](err)
 		if !ok || !anew(gone) || s.role == roleVisitor {
 			return answer, err

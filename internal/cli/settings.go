@@ -38,10 +38,13 @@ type ownSetting struct {
 // may come from. state and config have origins of their own besides.
 var ownSettings = []ownSetting{
 	{"allow_network_fs", "--allow-network-fs", "FLOWRUN_ALLOW_NETWORK_FS", "false", "accept a state folder on a network file system"},
+	{caFileKey, "--ca-file", "FLOWRUN_CA_FILE", "", "certificates of authorities that a server's may be signed by, besides the system's"},
 	{"color", "--color", "FLOWRUN_COLOR", "auto", "colours: auto, always or never"},
 	{"config", "--config", "FLOWRUN_CONFIG", "", "the flowrun.yaml in use"},
 	{"locked", "--locked", "FLOWRUN_LOCKED", "false", "run no plugin that flowrun.lock does not have as it is"},
+	{serverKey, "--server", "FLOWRUN_SERVER", "", "the server on another machine that commands act on"},
 	{"state", "--state", "FLOWRUN_STATE", "", "the folder of the store"},
+	{tokenFileKey, "--token-file", "FLOWRUN_TOKEN_FILE", "", "the file that holds the token of the server"},
 	{"utc", "--utc", "FLOWRUN_UTC", "false", "show times in UTC"},
 }
 
@@ -83,6 +86,7 @@ func (a *app) loadSettings() error {
 	}
 	flags := map[string]string{
 		"color": a.flags.color, "config": a.flags.config, "state": a.flags.state,
+		serverKey: a.flags.server, tokenFileKey: a.flags.tokenFile, caFileKey: a.flags.caFile,
 		"utc": trueText(a.flags.utc), "allow_network_fs": trueText(a.flags.allowNetworkFS), "locked": trueText(a.flags.locked),
 	}
 	a.settings = nil

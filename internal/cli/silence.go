@@ -40,6 +40,10 @@ func (s *session) watchOwner(ctx context.Context, client *web.Client) {
 		_, err := client.Owner(asked)
 		cancel()
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			if s.app.isRemote() {
+				s.app.note("the server does not answer; waiting for it")
+				return
+			}
 			s.app.note("process %d, which owns the store, does not answer; waiting for it", s.ownerPID)
 			return
 		}

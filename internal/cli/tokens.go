@@ -92,7 +92,7 @@ func (a *app) createToken(ctx context.Context, flags *tokenFlags) error {
 // of this command, and none of the store itself.
 func (a *app) onlySandboxServes(ctx context.Context) bool {
 	at, err := a.locate()
-	if err != nil || a.sandbox {
+	if err != nil || a.sandbox || a.isRemote() {
 		return false
 	}
 	return !serves(ctx, at.stateDir) && serves(ctx, filepath.Join(at.stateDir, sandboxFolder))

@@ -20,13 +20,20 @@ import (
 	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
-// Client speaks the API. Its errors are *Problem (the owner refused) or
-// *GoneError (the owner could not be asked). Safe for concurrent use.
-type Client struct{ http *http.Client }
+// Client speaks the API. Its errors are *Problem (the owner refused),
+// *DeniedError (a server on another machine did, for the token's sake) or *GoneError
+// (the owner could not be asked). Safe for concurrent use.
+type Client struct {
+	http *http.Client
+	base string // scheme and host; of a server on another machine its own
+}
+
+// localBase stands where the transport knows whom it talks to.
+const localBase = "http://flowrun"
 
 // NewClient returns a client over a transport: InProcess or a socket's.
 func NewClient(transport http.RoundTripper) *Client {
-	return &Client{http: &http.Client{Transport: transport}}
+	return &Client{http: &http.Client{Transport: transport}, base: localBase}
 }
 
 // GoneError says that the owner could not be asked, or went away before it
@@ -56,7 +63,7 @@ func (c *Client) Owner(ctx context.Context) (*Owner, error) {
 // Ready is an error while the owner takes nothing new: it ends, its store has failed, or
 // there is no room for a run.
 func (c *Client) Ready(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://flowrun/readyz", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/readyz", nil)
 	if err != nil {
 		return fmt.Errorf("build request for /readyz: %w", err)
 	}
@@ -185,7 +192,7 @@ func (c *Client) send(ctx context.Context, method, path string, body any, header
 		}
 		reader = bytes.NewReader(data)
 	}
-	request, err := http.NewRequestWithContext(ctx, method, "http://flowrun"+Prefix+path, reader)
+	request, err := http.NewRequestWithContext(ctx, method, c.base+Prefix+path, reader)
 	if err != nil {
 		return nil, fmt.Errorf("build request for %s: %w", path, err)
 	}
@@ -205,7 +212,11 @@ func (c *Client) exchange(ctx context.Context, request *http.Request) (*http.Res
 		return nil, goneError(ctx, err)
 	}
 	if response.StatusCode/100 != 2 {
-		return nil, readProblem(response)
+		err := readProblem(response)
+		if c.base != localBase {
+			err = denied(err)
+		}
+		return nil, err
 	}
 	return response, nil
 }

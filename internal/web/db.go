@@ -58,6 +58,7 @@ func (s *server) exportRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	longAnswer(w)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	begun := false

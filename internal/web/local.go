@@ -9,44 +9,51 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/calls"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/internal/web/guard"
 	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // localRoute is one of them.
 type localRoute struct {
 	pattern string
+	scope   guard.Scope // that a token needs over TCP; "" = the socket alone
 	handle  handler
 }
 
-// localRoutes are what the socket alone has, for our own commands: below /local.
+// onSocket is the scope of a route that only the machine's own commands have: it takes or
+// tells paths of the machine, or touches the key.
+const onSocket guard.Scope = ""
+
+// localRoutes are for our own commands: below /local. Those with a scope are served over TCP
+// too (ADR 91).
 func localRoutes() []localRoute {
 	return []localRoute{
-		{"GET /owner", giving((*server).owner)},
-		{"POST /runs", taking(http.StatusCreated, localBodyCap, (*server).startLocal)},
-		{"POST /call", (*server).callLocal},
-		{"GET /secrets", listing(ofNothing((*server).ListSecrets))},
-		{"GET /secrets/names", listing(ofNothing((*server).StoredSecretNames))},
-		{"PUT /secrets/{name}", (*server).setSecret},
-		{"DELETE /secrets/{name}", (*server).removeSecret},
-		{"GET /state", selecting((*server).State, "workflow")},
-		{"PUT /state", taking(http.StatusOK, bodyCap, (*server).setState)},
-		{"POST /state/reset", taking(http.StatusOK, bodyCap, (*server).resetState)},
-		{"GET /state/cursors", selecting((*server).stateCursors)},
-		{"GET /state/history", selecting((*server).StateHistory, "workflow", "name")},
-		{"GET /state/plugins", selecting((*server).pluginStates)},
-		{"POST /state/plugins/remove", taking(http.StatusOK, bodyCap, (*server).RemovePluginState)},
-		{"GET /runs/{id}/export", (*server).exportRun},
-		{"GET /runs/{id}/outputs/{name}", giving((*server).runOutput)},
-		{"POST /runs/{id}/remove", (*server).removeRun},
-		{"GET /db/stats", giving(ofNothing((*server).DBStats))},
-		{"GET /db/owners/{by}", listing((*server).dbOwners)},
-		{"POST /db/backup", mayTake(http.StatusCreated, (*server).Backup)}, // it takes a path of the owner's own user
-		{"GET /key", giving(ofNothing((*server).CheckKey))},
-		{"POST /key/rotate", mayTake(http.StatusOK, (*server).rotateKey)},
-		{"GET /tokens", listing(ofNothing((*server).ListAccessTokens))},
-		{"POST /tokens", taking(http.StatusOK, bodyCap, (*server).createToken)},
-		{"POST /tokens/remove", taking(http.StatusOK, bodyCap, (*server).removeToken)},
-		{"POST /login-link", mayTake(http.StatusOK, (*server).loginLink)},
+		{"GET /owner", guard.Viewer, giving((*server).owner)},
+		{"POST /runs", guard.Admin, taking(http.StatusCreated, localBodyCap, (*server).startLocal)},
+		{"POST /call", guard.Admin, (*server).callLocal},
+		{"GET /secrets", guard.Admin, listing(ofNothing((*server).ListSecrets))},
+		{"GET /secrets/names", guard.Admin, listing(ofNothing((*server).StoredSecretNames))},
+		{"PUT /secrets/{name}", guard.Admin, (*server).setSecret},
+		{"DELETE /secrets/{name}", guard.Admin, (*server).removeSecret},
+		{"GET /state", guard.Viewer, selecting((*server).State, "workflow")},
+		{"PUT /state", guard.Admin, taking(http.StatusOK, bodyCap, (*server).setState)},
+		{"POST /state/reset", guard.Admin, taking(http.StatusOK, bodyCap, (*server).resetState)},
+		{"GET /state/cursors", guard.Viewer, selecting((*server).stateCursors)},
+		{"GET /state/history", guard.Viewer, selecting((*server).StateHistory, "workflow", "name")},
+		{"GET /state/plugins", guard.Admin, selecting((*server).pluginStates)},
+		{"POST /state/plugins/remove", guard.Admin, taking(http.StatusOK, bodyCap, (*server).RemovePluginState)},
+		{"GET /runs/{id}/export", guard.Viewer, (*server).exportRun},
+		{"GET /runs/{id}/outputs/{name}", guard.Viewer, giving((*server).runOutput)},
+		{"POST /runs/{id}/remove", guard.Admin, (*server).removeRun},
+		{"GET /db/stats", guard.Viewer, giving(ofNothing((*server).DBStats))},
+		{"GET /db/owners/{by}", guard.Viewer, listing((*server).dbOwners)},
+		{"POST /db/backup", onSocket, mayTake(http.StatusCreated, (*server).Backup)}, // it takes a path of the owner's own user
+		{"GET /key", onSocket, giving(ofNothing((*server).CheckKey))},
+		{"POST /key/rotate", onSocket, mayTake(http.StatusOK, (*server).rotateKey)},
+		{"GET /tokens", guard.Admin, listing(ofNothing((*server).ListAccessTokens))},
+		{"POST /tokens", guard.Admin, taking(http.StatusOK, bodyCap, (*server).createToken)},
+		{"POST /tokens/remove", guard.Admin, taking(http.StatusOK, bodyCap, (*server).removeToken)},
+		{"POST /login-link", onSocket, mayTake(http.StatusOK, (*server).loginLink)},
 	}
 }
 
@@ -109,6 +116,12 @@ func runID(r *http.Request) (string, error) {
 }
 
 func (s *server) startLocal(ctx context.Context, request engine.StartRequest) (RunAnswer, error) {
+	if _, remote := guard.CallerOf(ctx); remote {
+		request.By = by(ctx, request.By)
+		if err := checkSent(request); err != nil {
+			return RunAnswer{}, err
+		}
+	}
 	run, list, err := s.Runs.Start(ctx, request)
 	if err == nil && run == nil {
 		err = invalidWorkflow(list)
@@ -121,6 +134,7 @@ func (s *server) callLocal(w http.ResponseWriter, r *http.Request) error {
 	if err := decodeBody(w, r, localBodyCap, false, &request); err != nil {
 		return err
 	}
+	longAnswer(w)
 	lines := newLineSink(w)
 	result, err := s.Runs.Call(r.Context(), request, lines)
 	lines.end(result, err)

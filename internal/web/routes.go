@@ -14,15 +14,16 @@ import (
 	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
-// FaceSocket is the face of routes that exist on the unix socket alone, whose mode is
-// the authority. The guard takes none of them.
+// FaceSocket is the face of routes that are for our own commands. On the unix socket its
+// mode is the authority. Over TCP those that have a scope are routes of guard.FaceAPI
+// (ADR 91); the guard takes none of the others.
 const FaceSocket guard.Face = "socket"
 
 // Route is one line of the API.
 type Route struct {
 	Pattern string // of net/http's ServeMux
 	Face    guard.Face
-	Scope   guard.Scope // of guard.FaceAPI
+	Scope   guard.Scope // of guard.FaceAPI; of FaceSocket what a token needs over TCP, "" = it is not there
 	handle  handler
 }
 
@@ -67,7 +68,7 @@ func localSections() []section {
 	var sections []section
 	for _, route := range localRoutes() {
 		method, path, _ := strings.Cut(route.pattern, " ")
-		made := Route{method + " " + Prefix + "/" + local + path, FaceSocket, "", route.handle}
+		made := Route{method + " " + Prefix + "/" + local + path, FaceSocket, route.scope, route.handle}
 		area := areaOf(Prefix + "/" + local + path)
 		place := slices.IndexFunc(sections, func(n section) bool { return n.areas[0] == area })
 		if place < 0 {
@@ -203,14 +204,18 @@ func NewSocketHandler(o Options) http.Handler {
 	}))
 }
 
-// API returns the routes that a server has over TCP: all but /local. Their
+// API returns the routes that a server has over TCP: of /local those with a scope. Their
 // faces and scopes are the guard's to enforce; nothing here asks for a token.
 func API(o Options) []guard.Route {
 	s := newServer(o)
 	var routes []guard.Route
 	for _, route := range s.routes() {
-		if route.Face != FaceSocket {
-			routes = append(routes, guard.Route{Pattern: route.Pattern, Face: route.Face, Scope: route.Scope, Handler: packed.Handler(s.handler(route))})
+		face := route.Face
+		if face == FaceSocket && route.Scope != onSocket {
+			face = guard.FaceAPI
+		}
+		if face != FaceSocket {
+			routes = append(routes, guard.Route{Pattern: route.Pattern, Face: face, Scope: route.Scope, Handler: packed.Handler(s.handler(route))})
 		}
 	}
 	return routes
