@@ -45,8 +45,8 @@ func localRoutes() []localRoute {
 		{"GET /runs/{id}/export", guard.Viewer, (*server).exportRun},
 		{"GET /runs/{id}/outputs/{name}", guard.Viewer, giving((*server).runOutput)},
 		{"POST /runs/{id}/remove", guard.Admin, (*server).removeRun},
-		{"GET /db/stats", guard.Viewer, giving(ofNothing((*server).DBStats))},
-		{"GET /db/owners/{by}", guard.Viewer, listing((*server).dbOwners)},
+		{"GET /db/stats", onSocket, giving(ofNothing((*server).DBStats))},
+		{"GET /db/owners/{by}", onSocket, listing((*server).dbOwners)},
 		{"POST /db/backup", onSocket, mayTake(http.StatusCreated, (*server).Backup)}, // it takes a path of the owner's own user
 		{"GET /key", onSocket, giving(ofNothing((*server).CheckKey))},
 		{"POST /key/rotate", onSocket, mayTake(http.StatusOK, (*server).rotateKey)},
