@@ -24,6 +24,9 @@ type Server struct {
 	// TrustedProxies are the networks whose word on a client's address, host and
 	// scheme is believed.
 	TrustedProxies []netip.Prefix
+	// BehindProxy says that a reverse proxy of TrustedProxies speaks TLS before the
+	// server, which then listens without, and takes requests of these alone.
+	BehindProxy bool
 	MCP            ServerMCP
 	Pos            diag.Pos // of Listen, else of the mapping
 }
@@ -70,6 +73,7 @@ func (p *parser) server(n *spec.Node) {
 		"public_url":      func(v *spec.Node) { p.publicURL(v) },
 		"hosts":           func(v *spec.Node) { p.serverHosts(v) },
 		"trusted_proxies": func(v *spec.Node) { p.trustedProxies(v) },
+		"behind_proxy":    func(v *spec.Node) { p.behindProxy(v) },
 		"mcp":             func(v *spec.Node) { p.serverMCP(v) },
 		"tls_cert":        func(v *spec.Node) { server.TLSCert = p.optional(v, "`tls_cert`") },
 		"tls_key":         func(v *spec.Node) { server.TLSKey = p.optional(v, "`tls_key`") },
@@ -128,6 +132,18 @@ func (p *parser) serverMCP(n *spec.Node) {
 			p.project.Server.MCP = settings
 		},
 	})
+}
+
+// behindProxy reads who speaks TLS before the server: without a name nobody would.
+func (p *parser) behindProxy(n *spec.Node) {
+	before := len(p.project.Server.TrustedProxies)
+	named := false
+	p.keys(n, "`behind_proxy`", map[string]func(*spec.Node){
+		"trusted_proxies": func(v *spec.Node) { named = true; p.trustedProxies(v) },
+	})
+	if p.project.Server.BehindProxy = len(p.project.Server.TrustedProxies) > before; !p.project.Server.BehindProxy && !named && !n.Bad {
+		p.problems.Errorf(n.Pos, CodeShape, "`behind_proxy` names no proxy").Hint = diag.Say("write its addresses or networks: behind_proxy: {trusted_proxies: [10.0.0.0/8]}")
+	}
 }
 
 // trustedProxies reads networks and addresses. A network of everybody would make

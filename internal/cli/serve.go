@@ -232,7 +232,8 @@ func (a *app) listenAddress(flags *serveFlags, settings workspace.ServerSettings
 // listenError says why the address can't be listened on.
 func listenError(address string, err error) error {
 	if exposed, ok := errors.AsType[*web.ExposedError](err); ok {
-		return usageError(exposed, "listen on 127.0.0.1, with a reverse proxy that speaks TLS before it; or name a certificate: server: {tls_cert: cert.pem, tls_key: key.pem} in "+projectFileName)
+		return usageError(exposed, "listen on 127.0.0.1, with a reverse proxy that speaks TLS before it; or name a certificate: server: {tls_cert: cert.pem, tls_key: key.pem} in "+projectFileName+
+			"; or, where a proxy on another machine speaks TLS, name it: server: {behind_proxy: {trusted_proxies: [ITS-ADDRESS]}}")
 	}
 	return usageError(fmt.Errorf("%s can't be listened on: %s", address, listenFault(address, err)), "choose another address with --listen, or port 0 for a free one")
 }

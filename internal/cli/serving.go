@@ -70,7 +70,7 @@ func (a *app) newServing(ctx context.Context, at place, flags *serveFlags) (*ser
 	}
 	address, source := a.listenAddress(flags, settings)
 	s.address = address
-	if s.bind, err = web.ResolveListen(ctx, net.DefaultResolver, address, s.tls != nil); err != nil {
+	if s.bind, err = web.ResolveListen(ctx, net.DefaultResolver, address, s.tls != nil || settings.BehindProxy); err != nil {
 		return nil, listenError(address+" ("+source+")", err)
 	}
 	return s, nil
@@ -95,7 +95,7 @@ func (s *serving) start(o *owner, session *session, project *workspace.Workspace
 	s.assistants = s.newAssistants(o, api)
 	server, err := web.NewServer(s.listener, web.ServerOptions{
 		MCP: s.assistants,
-		API: api, Hosts: s.settings.Hosts, TrustedProxies: s.settings.TrustedProxies, Sessions: o.engine, TLS: s.tls, Now: a.sys.Now, Entropy: a.sys.Entropy, Log: a.log, HostName: a.sys.Host,
+		API: api, Hosts: s.settings.Hosts, TrustedProxies: s.settings.TrustedProxies, ProxiesOnly: s.settings.BehindProxy && s.tls == nil, Sessions: o.engine, TLS: s.tls, Now: a.sys.Now, Entropy: a.sys.Entropy, Log: a.log, HostName: a.sys.Host,
 		LoginPage: page.NewLogin(), Metrics: o.watch.metrics.Handler(), Observe: o.watch.metrics.HTTP,
 		Page: page.Routes(page.Options{
 			Engine: o.engine, Catalog: engine.Offline{Workspace: project}, Now: a.sys.Now, Location: a.times.Location, Version: a.sys.Version,

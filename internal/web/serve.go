@@ -40,6 +40,9 @@ type ServerOptions struct {
 	// TrustedProxies are the networks whose word on a client's address, host and
 	// scheme is believed.
 	TrustedProxies []netip.Prefix
+	// ProxiesOnly refuses requests that do not come through one of them, or from this
+	// machine.
+	ProxiesOnly bool
 	// Sessions keeps the sessions of the page over a restart; nil = they end with it.
 	Sessions PageSessions
 	TLS      *Certificate // nil = plain HTTP
@@ -120,7 +123,7 @@ type Server struct {
 func NewServer(listener net.Listener, o ServerOptions) (*Server, error) {
 	g, err := guard.New(ServerRoutes(o), guard.Options{
 		Authority: authority{o.API.Tokens}, Now: o.Now, Entropy: o.Entropy, Hosts: o.Hosts, Listen: listener.Addr(), Secure: o.TLS != nil,
-		TrustedProxies: o.TrustedProxies, Hold: hold, Sessions: storeOf(o.Sessions), LoginPage: o.LoginPage, Observe: o.Observe, Log: o.Log,
+		TrustedProxies: o.TrustedProxies, ProxiesOnly: o.ProxiesOnly, Hold: hold, Sessions: storeOf(o.Sessions), LoginPage: o.LoginPage, Observe: o.Observe, Log: o.Log,
 	})
 	if err != nil {
 		return nil, err

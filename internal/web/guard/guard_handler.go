@@ -63,6 +63,9 @@ type Options struct {
 	// TrustedProxies are the networks whose word on a client's address, host and
 	// scheme is believed.
 	TrustedProxies []netip.Prefix
+	// ProxiesOnly refuses what comes neither from one of them nor from this machine: there
+	// is no TLS on the way.
+	ProxiesOnly bool
 	// Hold keeps the connection of a request from being given up for others, until
 	// release; nil = nothing does. It is called for requests with a credential.
 	Hold func(ctx context.Context) (release func())
@@ -182,6 +185,10 @@ func (route Route) check() ([]string, error) {
 // ServeHTTP decides on a request and passes it on.
 func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.setHeaders(w.Header())
+	if g.options.ProxiesOnly && !g.isThroughProxy(r) {
+		g.refuse(w, r, wire.CodeForbidden, "this server takes requests of its reverse proxies alone", "send them to the proxy; its address stands in `server: {behind_proxy: {trusted_proxies: […]}}` of flowrun.yaml")
+		return
+	}
 	r = g.asSent(r)
 	boundBody(w, r)
 	wire.Contain(http.HandlerFunc(g.check), g.failed).ServeHTTP(w, r)

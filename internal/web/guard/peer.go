@@ -33,6 +33,16 @@ func (g *Guard) asSent(r *http.Request) *http.Request {
 	return sent
 }
 
+// isThroughProxy reports whether a request comes from a trusted proxy or this machine, or
+// asks what the probes of a cluster ask, which go around its proxies.
+func (g *Guard) isThroughProxy(r *http.Request) bool {
+	if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
+		return true
+	}
+	peer, err := netip.ParseAddr(addressOf(r))
+	return err == nil && (peer.Unmap().IsLoopback() || g.trusts(peer))
+}
+
 // trusts reports whether what an address says of others is believed.
 func (g *Guard) trusts(address netip.Addr) bool {
 	address = address.Unmap().WithZone("")
