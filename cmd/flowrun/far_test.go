@@ -16,11 +16,10 @@ import (
 )
 
 // farCommands are typed one after the other; each sees what those before have left.
-// GREET and BAD stand for the runs of lines before.
 var farCommands = []string{
-	"runs", "runs list -o json", "runs show last", "run greet.yaml", "run greet.yaml -i name=Ada", "run greet.yaml -i name=Ada -i nobody=1",
+	"runs", "runs list -o json", "run greet.yaml", "run greet.yaml -i name=Ada", "runs show last", "run greet.yaml -i name=Ada -i nobody=1",
 	"run greet.yaml -i name=Eve -o json", "run missing.yaml", "run broken.yaml", "run bad.yaml", "run greet.yaml -i name=Bob -o jsonl",
-	"run greet.yaml -i name=Ada --detach", "run asks.yaml --no-wait",
+	"run asks.yaml --no-wait",
 	"runs list -w greet -n 1", "runs list --query 'status == \"failed\"'", "runs list --query 'error.kind'", "runs list --label team=web -o json",
 	"runs show -w greet", "runs show -w greet made", "runs show -w greet -o json", "runs show 0000", "runs show @failed", "runs logs -w greet", "runs logs -w bad",
 	"runs steps -w greet", "runs output -w greet text", "runs output -w greet none", "runs cancel -w greet", "runs resume -w greet", "runs rerun -w greet", "runs rerun -w greet -i name=Zoe -o json",
@@ -30,12 +29,24 @@ var farCommands = []string{
 	"secrets list", "secrets set TOKEN --from-file value.txt", "secrets list", "secrets rm TOKEN", "secrets rm TOKEN",
 	"state counts", "state set counts n 5", "state get counts n", "state reset counts n", "state get nobody n",
 	"connections", "connections test nobody", "call core.log", "call nobody.does", "runs rm -w bad --yes", "runs show -w bad",
+	"run greet.yaml -i name=Ada --detach",
+}
+
+// farNeedsServer reports whether a command says something else where no process owns the
+// store: nobody drives runs, serves schedules or finds workflows then.
+func farNeedsServer(line string) bool {
+	for _, begin := range []string{"schedules", "state"} {
+		if strings.HasPrefix(line, begin) {
+			return true
+		}
+	}
+	return strings.Contains(line, "--detach") || strings.Contains(line, "asks") || strings.Contains(line, "@waiting")
 }
 
 var farFiles = map[string]string{
 	"flowrun.yaml":          "workflows: [workflows]\n",
 	"workflows/daily.yaml":  "flowrun: v1\nname: daily\ntriggers:\n  morning: {cron: \"0 9 1 1 *\", timezone: UTC}\nsteps:\n  - uses: core.log\n    with: {text: good morning}\n",
-	"workflows/counts.yaml": "flowrun: v1\nname: counts\nstate:\n  n: {type: integer, default: 1}\nsteps:\n  - uses: core.log\n    with: {text: \"${{ state.n }}\"}\n",
+	"workflows/counts.yaml": "flowrun: v1\nname: counts\nstate:\n  n: {type: integer, default: 1}\nsteps:\n  - uses: core.log\n    with: {text: \"${{ string(state.n) }}\"}\n",
 	"greet.yaml": "flowrun: v1\nname: greet\nlabels: {team: web}\ninputs:\n  name: {type: string, minLength: 1}\nsteps:\n  - id: made\n    let: {text: \"hello ${{ inputs.name }}\"}\n" +
 		"  - uses: core.log\n    with: {text: \"${{ steps.made.outputs.text }}\"}\noutputs:\n  text: ${{ steps.made.outputs.text }}\n",
 	"broken.yaml": "flowrun: v1\nname: broken\nsteps:\n  - uses: core.lag\n",
@@ -56,7 +67,7 @@ var farWords = []struct {
 	{regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`), "TIME"},
 	{regexp.MustCompile(`\b\d+(\.\d+)?m?s( ago)?\b *`), "LONG "},
 	{regexp.MustCompile(`"(duration_ms|at)": ?\d+`), `"$1":0`},
-	{regexp.MustCompile(`token far from 127\.0\.0\.1|far \(uid \d+\)`), "far"},
+	{regexp.MustCompile(`token far from 127\.0\.0\.1|\w+ \(uid \d+, process \d+, [^)]+\) who says \\?"far\\?"`), "far"},
 }
 
 // TestTheSameCommandsSayTheSameFarAway types the same commands in three projects: where
@@ -68,7 +79,7 @@ func TestTheSameCommandsSayTheSameFarAway(t *testing.T) {
 		t.Fatalf("%d commands", len(farCommands))
 	}
 	binary := buildBinary(t)
-	socket, far := farProject(t, farFiles), farProject(t, farFiles)
+	local, socket, far := farProject(t, farFiles), farProject(t, farFiles), farProject(t, farFiles)
 	serveFar(t, binary, socket, "")
 	url := serveFar(t, binary, far, "tls")
 	token, err := farCommand(binary, far, "tokens", "create", "far", "--scope", "admin").Output()
@@ -86,9 +97,21 @@ func TestTheSameCommandsSayTheSameFarAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	remote := []string{"FLOWRUN_SERVER=" + url, "FLOWRUN_TOKEN_FILE=" + tokenFile, "FLOWRUN_CA_FILE=" + filepath.Join(far, "cert.pem")}
+	write(t, client, "calls.yaml", "flowrun: v1\nname: calls\nsteps:\n  - uses: ./workflows/daily.yaml\n")
+	if said := typed(t, binary, client, "run calls.yaml", remote...); !strings.Contains(said, "calls.yaml:4: the workflow calls the file ./workflows/daily.yaml, which is not sent with it") || !strings.HasSuffix(said, "=> 2\n") {
+		t.Errorf("a file that calls another one of the server:\n%s", said)
+	}
+	for line, want := range map[string]string{"db stats": "needs the machine", "--server " + url + " init": "looks at files of this machine", "validate greet.yaml": "=> 0", "runs --sandbox": "exclude each other"} {
+		if said := typed(t, binary, client, line, remote...); !strings.Contains(said, want) {
+			t.Errorf("flowrun %s:\n%s", line, said)
+		}
+	}
 	for _, line := range farCommands {
 		at := typed(t, binary, socket, line)
 		away := typed(t, binary, client, line, remote...)
+		if alone := typed(t, binary, local, line); !farNeedsServer(line) && alone != at {
+			t.Errorf("flowrun %s\nin its own store:\n%s\nat the socket:\n%s", line, alone, at)
+		}
 		if at != away {
 			t.Errorf("flowrun %s\nat the socket:\n%s\nfar away:\n%s", line, at, away)
 		}

@@ -88,6 +88,9 @@ func (a *app) runsResumeCommand() *cobra.Command {
 }
 
 func (a *app) resumeRun(ctx context.Context, ref *runRef, request engine.ResumeRequest, flags *followFlags) error {
+	if a.isRemote() { // the workflow's file is the server's
+		request.Dir = ""
+	}
 	session, err := a.connectTo(ctx, ref, flags.role())
 	if err != nil {
 		return err
