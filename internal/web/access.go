@@ -142,6 +142,9 @@ func (s *server) setSecret(w http.ResponseWriter, r *http.Request) error {
 func (s *server) removeSecret(w http.ResponseWriter, r *http.Request) error {
 	name, err := secretPath(r)
 	if err == nil {
+		err = decodeBody(w, r, bodyCap, true, new(NoBody))
+	}
+	if err == nil {
 		err = s.Access.RemoveSecret(r.Context(), name)
 	}
 	return reply(w, http.StatusOK, struct{}{}, err)
