@@ -29,13 +29,14 @@ var farCommands = []string{
 	"secrets list", "secrets set TOKEN --from-file value.txt", "secrets list", "secrets rm TOKEN", "secrets rm TOKEN",
 	"state counts", "state set counts n 5", "state get counts n", "state reset counts n", "state get nobody n",
 	"connections", "connections test nobody", "call core.log", "call nobody.does", "runs rm -w bad --yes", "runs show -w bad",
-	"run greet.yaml -i name=Ada --detach",
+	"run greet.yaml -i name=Ada --detach", "workflows", "workflows show daily", "workflows show nobody", "workflows disable daily --reason test", "workflows enable daily",
+	"run daily", "eval --run @failed 'run.status'", "tokens rm nobody",
 }
 
 // farNeedsServer reports whether a command says something else where no process owns the
 // store: nobody drives runs, serves schedules or finds workflows then.
 func farNeedsServer(line string) bool {
-	for _, begin := range []string{"schedules", "state"} {
+	for _, begin := range []string{"schedules", "state", "workflows", "run daily", "eval"} {
 		if strings.HasPrefix(line, begin) {
 			return true
 		}
@@ -101,7 +102,7 @@ func TestTheSameCommandsSayTheSameFarAway(t *testing.T) {
 	if said := typed(t, binary, client, "run calls.yaml", remote...); !strings.Contains(said, "calls.yaml:4: the workflow calls the file ./workflows/daily.yaml, which is not sent with it") || !strings.HasSuffix(said, "=> 2\n") {
 		t.Errorf("a file that calls another one of the server:\n%s", said)
 	}
-	for line, want := range map[string]string{"db stats": "needs the machine", "--server " + url + " init": "looks at files of this machine", "validate greet.yaml": "=> 0", "runs --sandbox": "exclude each other"} {
+	for line, want := range map[string]string{"db stats": "needs the machine", "--server " + url + " init": "looks at files of this machine", "validate greet.yaml": "=> 0", "run nobody": "there is no workflow `nobody`", "runs --sandbox": "exclude each other"} {
 		if said := typed(t, binary, client, line, remote...); !strings.Contains(said, want) {
 			t.Errorf("flowrun %s:\n%s", line, said)
 		}

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -44,6 +45,9 @@ type TokenInfo struct {
 	ExpiresAt  *time.Time `json:"expires_at"`   // nil = never
 	LastUsedAt *time.Time `json:"last_used_at"` // to five minutes; nil = never
 	Expired    bool       `json:"expired,omitempty"`
+	// MadeWith is the id of the token that asked for this one, which ends with it; "" =
+	// somebody at the machine did.
+	MadeWith string `json:"made_with,omitempty"`
 }
 
 // NewToken asks for a token.
@@ -52,6 +56,9 @@ type NewToken struct {
 	Scope     string    `json:"scope"`
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 	By        string    `json:"by,omitempty"`
+	// MadeWith is the id of the token that asks: the new one allows no more, lasts no
+	// longer and ends with it. "" = somebody at the machine asks. No body says it.
+	MadeWith string `json:"-"`
 }
 
 // storedToken is a row of the bucket.
@@ -105,13 +112,18 @@ func (c *Control) CreateAccessToken(ctx context.Context, r NewToken) (*TokenInfo
 	} else if findToken(tokens, r.Name) != nil {
 		return nil, "", &fault.ConflictError{Message: fmt.Sprintf("there is a token %q already", r.Name), Hint: diag.Sayf("choose another name, or remove it with %s", diag.Command{"tokens", "rm", r.Name})}
 	}
+	if r.MadeWith != "" {
+		if err := boundByMaker(&r, tokens, now); err != nil {
+			return nil, "", err
+		}
+	}
 	secret := make([]byte, 32)
 	if _, err := io.ReadFull(c.entropy, secret); err != nil {
 		return nil, "", fmt.Errorf("make a token: %w", err)
 	}
 	text := AccessTokenPrefix + base64.RawURLEncoding.EncodeToString(secret)
 	hash := tokenHash(text)
-	row := storedToken{Hash: hash, TokenInfo: TokenInfo{ID: hash[:12], Name: r.Name, Scope: r.Scope, CreatedAt: now, CreatedBy: r.By}}
+	row := storedToken{Hash: hash, TokenInfo: TokenInfo{ID: hash[:idLength], Name: r.Name, Scope: r.Scope, CreatedAt: now, CreatedBy: r.By, MadeWith: r.MadeWith}}
 	if !r.ExpiresAt.IsZero() {
 		expires := r.ExpiresAt.UTC()
 		row.ExpiresAt = &expires
@@ -161,32 +173,40 @@ func (c *Control) ListAccessTokens(context.Context) ([]TokenInfo, error) {
 		return nil, err
 	}
 	tokens := make([]TokenInfo, len(stored))
+	now := c.now()
 	for i, token := range stored {
 		tokens[i] = token.TokenInfo
-		tokens[i].Expired = token.expired(c.now())
+		tokens[i].Expired = !holdsAmong(stored, &token, now)
 	}
 	return tokens, nil
 }
 
-// RemoveAccessToken removes a token by its name or id. *UnknownError.
-func (c *Control) RemoveAccessToken(_ context.Context, name string) error {
+// RemoveAccessToken removes a token by its name or id, and those that were made with it,
+// whose names it returns. *UnknownError.
+func (c *Control) RemoveAccessToken(_ context.Context, name string) (with []string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	tokens, err := c.storedTokens()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	found := findToken(tokens, name)
 	if found == nil {
 		names := diag.NamesOf(tokens, func(t storedToken) string { return t.Name })
 		unknown := &fault.UnknownError{What: "token", Name: name, Hint: diag.DidYouMean(name, names)}
 		unknown.Hint = unknown.Hint.Or(diag.Sayf("%s lists the tokens", diag.Command{"tokens", "list"}))
-		return unknown
+		return nil, unknown
 	}
-	if err := c.store.KV().Delete(tokenBucket, found.Hash, nil); err != nil {
-		return c.fault(fmt.Errorf("remove token %s: %w", name, err))
+	// The maker goes first: without it none of the others holds, should the process end here.
+	for i, token := range append([]storedToken{*found}, madeWith(tokens, found.ID)...) {
+		if err := c.store.KV().Delete(tokenBucket, token.Hash, nil); err != nil {
+			return with, c.fault(fmt.Errorf("remove token %s: %w", token.Name, err))
+		}
+		if i > 0 {
+			with = append(with, token.Name)
+		}
 	}
-	return nil
+	return with, nil
 }
 
 // CheckAccessToken returns whose token a text is. ErrNoToken.
@@ -200,8 +220,11 @@ func (c *Control) CheckAccessToken(_ context.Context, text string) (*TokenInfo, 
 		return nil, err
 	}
 	now := c.now().UTC()
-	if row == nil || subtle.ConstantTimeCompare([]byte(row.Hash), []byte(hash)) != 1 || row.expired(now) {
+	if row == nil || subtle.ConstantTimeCompare([]byte(row.Hash), []byte(hash)) != 1 {
 		return nil, ErrNoToken
+	}
+	if holds, err := c.holds(row, now); err != nil || !holds {
+		return nil, cmp.Or(err, ErrNoToken)
 	}
 	if row.LastUsedAt == nil || now.Sub(*row.LastUsedAt) >= usedStep || now.Before(*row.LastUsedAt) {
 		row.LastUsedAt = &now
@@ -214,15 +237,12 @@ func (c *Control) CheckAccessToken(_ context.Context, text string) (*TokenInfo, 
 
 // AccessTokenHolds reports whether the token of that id is still good.
 func (c *Control) AccessTokenHolds(_ context.Context, id string) bool {
-	if len(id) != 12 {
+	row, err := c.tokenOf(id)
+	if err != nil || row == nil {
 		return false
 	}
-	keys, err := c.store.KV().List(tokenBucket, id)
-	if err != nil || len(keys) != 1 {
-		return false
-	}
-	row, _, err := c.storedToken(keys[0])
-	return err == nil && row != nil && !row.expired(c.now())
+	holds, err := c.holds(row, c.now())
+	return err == nil && holds
 }
 
 func (t *storedToken) expired(now time.Time) bool {

@@ -99,7 +99,7 @@ func TestATokenIsGoodUntilItIsRemoved(t *testing.T) {
 	if _, err := tr.CheckAccessToken(t.Context(), text); err != nil {
 		t.Error(err)
 	}
-	if err := tr.RemoveAccessToken(t.Context(), "ci"); err != nil {
+	if _, err := tr.RemoveAccessToken(t.Context(), "ci"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := tr.CheckAccessToken(t.Context(), text); !errors.Is(err, ErrNoToken) {
@@ -109,7 +109,7 @@ func TestATokenIsGoodUntilItIsRemoved(t *testing.T) {
 		t.Error("removed, it holds")
 	}
 	var unknown *fault.UnknownError
-	if err := tr.RemoveAccessToken(t.Context(), "ci"); !errors.As(err, &unknown) {
+	if _, err := tr.RemoveAccessToken(t.Context(), "ci"); !errors.As(err, &unknown) {
 		t.Errorf("removed twice: %v", err)
 	}
 }
@@ -190,14 +190,14 @@ func TestTokensHaveNamesOfTheirOwn(t *testing.T) {
 		t.Errorf("a name that is taken: %v", err)
 	}
 	var unknown *fault.UnknownError
-	if err := tr.RemoveAccessToken(t.Context(), "viewer-4"); !errors.As(err, &unknown) || !strings.Contains(unknown.Hint.Text, "viewer-") {
+	if _, err := tr.RemoveAccessToken(t.Context(), "viewer-4"); !errors.As(err, &unknown) || !strings.Contains(unknown.Hint.Text, "viewer-") {
 		t.Errorf("a near name: %v", err)
 	}
 	listed, err := tr.ListAccessTokens(t.Context())
 	if err != nil || len(listed) != 3 || listed[0].Name != "viewer-1" {
 		t.Errorf("%+v, %v", listed, err)
 	}
-	if err := tr.RemoveAccessToken(t.Context(), listed[1].ID); err != nil {
+	if _, err := tr.RemoveAccessToken(t.Context(), listed[1].ID); err != nil {
 		t.Errorf("by its id: %v", err)
 	}
 }
@@ -257,7 +257,7 @@ func TestTheUseOfARemovedTokenDoesNotBringItBack(t *testing.T) {
 	if err != nil || row == nil {
 		t.Fatal(err)
 	}
-	if err := tr.RemoveAccessToken(t.Context(), "a"); err != nil {
+	if _, err := tr.RemoveAccessToken(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
 	row.LastUsedAt = &row.CreatedAt
@@ -276,7 +276,7 @@ func TestATokenThatIsRemovedWhileItIsUsedStaysRemoved(t *testing.T) {
 	_, text := tr.create(t, NewToken{Name: "a", Scope: "viewer"})
 	tr.mu.Lock()
 	tr.meanwhile = func() {
-		if err := tr.RemoveAccessToken(t.Context(), "a"); err != nil {
+		if _, err := tr.RemoveAccessToken(t.Context(), "a"); err != nil {
 			t.Error(err)
 		}
 	}
@@ -315,7 +315,7 @@ func TestAStoreHoldsAThousandTokens(t *testing.T) {
 	if listed, err := tr.ListAccessTokens(t.Context()); err != nil || len(listed) != 1000 {
 		t.Errorf("%d tokens, %v", len(listed), err)
 	}
-	if err := tr.RemoveAccessToken(t.Context(), "t7"); err != nil {
+	if _, err := tr.RemoveAccessToken(t.Context(), "t7"); err != nil {
 		t.Fatal(err)
 	}
 	tr.create(t, NewToken{Name: "one more", Scope: "viewer"})

@@ -27,8 +27,11 @@ type Server struct {
 	// BehindProxy says that a reverse proxy of TrustedProxies speaks TLS before the
 	// server, which then listens without, and takes requests of these alone.
 	BehindProxy bool
-	MCP            ServerMCP
-	Pos            diag.Pos // of Listen, else of the mapping
+	// NoRemoteAdmin closes over TCP what only the scope admin opens of the commands of
+	// another machine: sent files, calls, secrets, tokens, changes of state, removal.
+	NoRemoteAdmin bool
+	MCP           ServerMCP
+	Pos           diag.Pos // of Listen, else of the mapping
 }
 
 // ServerMCP is what assistants may do over MCP besides reading, whatever their tokens
@@ -74,6 +77,7 @@ func (p *parser) server(n *spec.Node) {
 		"hosts":           func(v *spec.Node) { p.serverHosts(v) },
 		"trusted_proxies": func(v *spec.Node) { p.trustedProxies(v) },
 		"behind_proxy":    func(v *spec.Node) { p.behindProxy(v) },
+		"remote_admin":    func(v *spec.Node) { server.NoRemoteAdmin = p.boolean(v, "`remote_admin`") == "false" },
 		"mcp":             func(v *spec.Node) { p.serverMCP(v) },
 		"tls_cert":        func(v *spec.Node) { server.TLSCert = p.optional(v, "`tls_cert`") },
 		"tls_key":         func(v *spec.Node) { server.TLSKey = p.optional(v, "`tls_key`") },
@@ -188,6 +192,15 @@ func parseNetwork(text string) (netip.Prefix, error) {
 		network = netip.PrefixFrom(network.Addr().Unmap(), network.Bits()-96)
 	}
 	return network.Masked(), nil
+}
+
+// boolean reads true or false; "" is neither.
+func (p *parser) boolean(n *spec.Node, what string) string {
+	if n.Kind != spec.Scalar || !n.IsPlain() || n.Text != "true" && n.Text != "false" {
+		p.problems.Errorf(n.Pos, CodeShape, "%s must be true or false", what)
+		return ""
+	}
+	return n.Text
 }
 
 // optional reads text that may be empty.

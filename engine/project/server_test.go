@@ -19,6 +19,8 @@ func TestTheServerIsRead(t *testing.T) {
 		`server: {listen: ":443", tls_cert: cert.pem, tls_key: /etc/key.pem}`:                            {Listen: ":443", TLSCert: "cert.pem", TLSKey: "/etc/key.pem"},
 		`server: {listen: localhost:7070, hosts: [Flow.example.com, "b.example:8443", "[2001:db8::1]"]}`: {Listen: "localhost:7070", Hosts: []string{"flow.example.com", "b.example:8443", "[2001:db8::1]"}},
 		`server: {behind_proxy: {trusted_proxies: [10.0.0.0/8]}}`:                                        {BehindProxy: true, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
+		`server: {remote_admin: true}`:                                                                   {},
+		`server: {remote_admin: false}`:                                                                  {NoRemoteAdmin: true},
 		`server: {trusted_proxies: [127.0.0.1, 10.1.2.3/8, "::1", "::ffff:192.0.2.1", "2001:db8::/32"]}`: {TrustedProxies: []netip.Prefix{
 			netip.MustParsePrefix("127.0.0.1/32"), netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128"),
 			netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("2001:db8::/32"),
@@ -54,6 +56,8 @@ func TestWrongServers(t *testing.T) {
 		`server: {hosts: [a.example, "a.example:x"]}`:            "FR5022 1:29",
 		`server: {behind_proxy: {}}`:                             "FR5001 1:24",
 		`server: {behind_proxy: {trusted_proxies: [0.0.0.0/0]}}`: "FR5022 1:43",
+		`server: {remote_admin: "false"}`:                        "FR5001 1:24",
+		`server: {remote_admin: no}`:                             "FR5001 1:24",
 		`server: {trusted_proxies: 127.0.0.1}`:                   "FR5001 1:27",
 		`server: {trusted_proxies: [proxy.example]}`:             "FR5022 1:28",
 		`server: {trusted_proxies: [10.0.0.0/33]}`:               "FR5022 1:28",

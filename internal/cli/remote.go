@@ -1,13 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/flowrun/flowrun/internal/web"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // Settings that name a server on another machine.
@@ -74,26 +75,23 @@ const (
 // reachOf is what a command acts on, by its path without the program's name. A command
 // that is in no list needs the machine.
 func reachOf(name string) reach {
-	under := func(list []string) bool {
-		return slices.ContainsFunc(list, func(n string) bool { return name == n || strings.HasPrefix(name, n+" ") })
+	found, longest := reachMachine, 0
+	for reach, list := range map[reach][]string{reachMachine: machineCommands, reachServer: serverCommands, reachFiles: fileCommands} {
+		for _, n := range list {
+			if (name == n || strings.HasPrefix(name, n+" ")) && len(n) > longest {
+				found, longest = reach, len(n)
+			}
+		}
 	}
-	switch {
-	case under(machineCommands):
-		return reachMachine
-	case under(serverCommands):
-		return reachServer
-	case under(fileCommands):
-		return reachFiles
-	}
-	return reachMachine
+	return found
 }
 
 // The commands by what they act on (docs/commands.md, "A server on another machine"). A
-// group stands for those below it; what needs the machine goes before.
+// group stands for those below it that have no place of their own.
 var (
 	machineCommands = []string{"tokens link", "db", "key", "serve", "ready", "doctor", "mcp", "sandbox", "plugins"}
-	serverCommands  = []string{"run", "call", "runs", "schedules", "state", "secrets", "tokens", "connections"}
-	fileCommands    = []string{"flowrun", "validate", "test", "graph", "init", "new", "config", "version", "plan", "schema", "fmt", "explain", "man", "help", "completion"}
+	serverCommands  = []string{"run", "call", "runs", "schedules", "workflows", "state", "secrets", "tokens", "connections", "eval"}
+	fileCommands    = []string{"flowrun", "workflows edit", "import", "validate", "test", "graph", "init", "new", "config", "version", "plan", "schema", "fmt", "explain", "man", "help", "completion"}
 )
 
 // connectRemote reaches the server on another machine. One that was reached before is
@@ -133,8 +131,11 @@ func (s *session) connectRemote(ctx context.Context) error {
 func (a *app) remoteError(err error) error {
 	server := a.find(serverKey)
 	if denied, ok := errors.AsType[*web.DeniedError](err); ok {
-		return &codedError{code: exitLogin, err: fmt.Errorf("the server %s does not take the token for this: %s", server.Value, denied.Detail),
-			hint: "`flowrun tokens create` on its machine makes one; docs/commands.md says which scope a command needs"}
+		hint := "`flowrun tokens create` on its machine makes one; docs/commands.md says which scope a command needs"
+		if denied.Code == wire.CodeForbidden {
+			hint = cmp.Or(denied.Hint.Text, hint)
+		}
+		return &codedError{code: exitLogin, err: fmt.Errorf("the server %s does not take the token for this: %s", server.Value, denied.Detail), hint: hint}
 	}
 	gone, ok := errors.AsType[*web.GoneError](err)
 	if !ok {

@@ -37,28 +37,35 @@ func TestTheTableOfReachIsTheOneInForce(t *testing.T) {
 			t.Errorf("line %d tells of %v, in force is %v", i+1, told, want)
 		}
 	}
-	tops := map[string]bool{}
+	lists, there, leaves := slices.Concat(serverCommands, fileCommands, machineCommands), map[string]bool{}, 0
 	for _, c := range documented((&app{}).rootCommand(nil)) {
-		path := strings.Fields(c.CommandPath())[1:]
-		if len(path) == 0 {
+		name := strings.TrimPrefix(strings.TrimPrefix(c.CommandPath(), "flowrun"), " ")
+		there[name] = true
+		if name == "" || c.HasAvailableSubCommands() {
 			continue
 		}
-		tops[path[0]] = true
-		if name := path[0]; !slices.Contains(serverCommands, name) && !slices.Contains(fileCommands, name) && !slices.Contains(machineCommands, name) {
+		leaves++
+		if !slices.ContainsFunc(lists, func(n string) bool { return name == n || strings.HasPrefix(name, n+" ") }) {
 			t.Errorf("%s is in no list", c.CommandPath())
 		}
 	}
-	for _, name := range slices.Concat(serverCommands, fileCommands, machineCommands) {
-		if top, _, _ := strings.Cut(name, " "); !tops[top] && top != "flowrun" && top != "help" && top != "completion" {
+	for i, name := range lists {
+		if !there[name] && name != "flowrun" && name != "help" && name != "completion" {
 			t.Errorf("there is no command %s", name)
 		}
+		if slices.Contains(lists[i+1:], name) {
+			t.Errorf("%s is in two lists", name)
+		}
+	}
+	if leaves < 80 {
+		t.Errorf("%d leaves: is the tree whole?", leaves)
 	}
 }
 
 func TestWhatACommandActsOn(t *testing.T) {
 	for name, want := range map[string]reach{
 		"runs": reachServer, "runs show": reachServer, "tokens": reachServer, "tokens create": reachServer, "tokens link": reachMachine,
-		"db check": reachMachine, "init": reachFiles, "unheard of": reachMachine,
+		"db check": reachMachine, "workflows": reachServer, "workflows show": reachServer, "workflows edit": reachFiles, "init": reachFiles, "unheard of": reachMachine,
 	} {
 		if got := reachOf(name); got != want {
 			t.Errorf("%s: %d, want %d", name, got, want)

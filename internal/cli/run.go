@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
@@ -99,13 +100,23 @@ func (a *app) run(ctx context.Context, file string, flags *runFlags) error {
 	}
 	// By tryAnyway: RequestID keeps a second request from starting a second run.
 	return session.start(ctx, tryAnyway, &flags.followFlags, outs, func(ctx context.Context, c *web.Client) (*runs.Run, error) {
-		run, warnings, err := c.Start(ctx, request)
+		run, warnings, err := a.startAt(ctx, c, request)
 		if err != nil {
 			return nil, a.startError(err, request)
 		}
 		a.printProblemsOf(warnings, map[string][]byte{request.File: request.Source})
 		return run, nil
 	})
+}
+
+// startAt starts a run: of the source that was read, or of the server's own workflow where
+// it was named alone.
+func (a *app) startAt(ctx context.Context, c *web.Client, r engine.StartRequest) (*runs.Run, diag.List, error) {
+	if r.Source != nil {
+		return c.Start(ctx, r)
+	}
+	answer, err := c.StartNamed(ctx, r.File, engine.NamedStart{Inputs: r.Inputs, ScheduledAt: r.ScheduledAt, RequestID: r.RequestID, By: r.By}, 0)
+	return answer.Run, answer.Problems, err
 }
 
 func (f *followFlags) role() role {
@@ -118,7 +129,10 @@ func (f *followFlags) role() role {
 // startRequest reads the workflow and the inputs.
 func (a *app) startRequest(ctx context.Context, name string, flags *runFlags) (engine.StartRequest, error) {
 	request := engine.StartRequest{Dir: a.sys.Dir, By: a.user()}
-	file, source, err := a.workflowSource(ctx, name)
+	file, source, err := name, []byte(nil), error(nil)
+	if !a.isNamedFar(name) {
+		file, source, err = a.workflowSource(ctx, name)
+	}
 	if err != nil {
 		return request, err
 	}
@@ -141,6 +155,12 @@ func (a *app) startRequest(ctx context.Context, name string, flags *runFlags) (e
 	}
 	request.RequestID = hex.EncodeToString(id)
 	return request, nil
+}
+
+// isNamedFar reports whether a workflow is named that is the server's on another machine:
+// no file here is called so.
+func (a *app) isNamedFar(name string) bool {
+	return a.isRemote() && name != "-" && !strings.ContainsAny(name, `/\`) && !isYAML(name) && !a.isFile(name)
 }
 
 // maxWorkflow is the hard limit of a workflow file in bytes.

@@ -91,7 +91,7 @@ func (s *serving) listen(_ context.Context, info *web.Owner) error {
 // start answers requests.
 func (s *serving) start(o *owner, session *session, project *workspace.Workspace, api web.Options) error {
 	a := s.app
-	s.engine = o.engine
+	s.engine, api.NoRemoteAdmin = o.engine, s.settings.NoRemoteAdmin
 	s.assistants = s.newAssistants(o, api)
 	server, err := web.NewServer(s.listener, web.ServerOptions{
 		MCP: s.assistants,

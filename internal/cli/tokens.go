@@ -135,11 +135,17 @@ func (a *app) listTokens(ctx context.Context) error {
 }
 
 func (a *app) removeToken(ctx context.Context, name string) error {
-	err := a.visit(ctx, func(c *web.Client) error { return c.RemoveToken(ctx, name) })
+	var removed *web.RemovedToken
+	err := a.visit(ctx, func(c *web.Client) (err error) { removed, err = c.RemoveToken(ctx, name); return err })
 	if errors.Is(err, errNoStore) {
 		return notFoundError(fmt.Errorf("there is no token %q: nothing has run here yet", name), "")
 	}
-	return a.tell(map[string]string{"removed": name}, err, func() { a.say("removed token %s", name) })
+	return a.tell(removed, err, func() {
+		a.say("removed token %s", name)
+		if len(removed.With) > 0 {
+			a.say("and those that were made with it: %s", strings.Join(removed.With, ", "))
+		}
+	})
 }
 
 func (a *app) tokensLinkCommand() *cobra.Command {

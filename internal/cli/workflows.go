@@ -152,6 +152,9 @@ func (a *app) showWorkflow(ctx context.Context, name string) error {
 // hooksAt is the address below which webhooks lie: that of the server that runs, else
 // where one would listen.
 func (a *app) hooksAt(ctx context.Context) string {
+	if a.isRemote() {
+		return strings.TrimSuffix(a.stringSetting(serverKey), "/")
+	}
 	at, err := a.locate()
 	if err != nil {
 		return ""

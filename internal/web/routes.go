@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/internal/web/guard"
 	"github.com/flowrun/flowrun/internal/web/packed"
 	"github.com/flowrun/flowrun/internal/web/wire"
@@ -174,6 +175,8 @@ type Options struct {
 	Tokens
 	Owner Owner
 	Gate  *Gate
+	// NoRemoteAdmin refuses over TCP what of /local needs the scope admin.
+	NoRemoteAdmin bool
 	// LoginLink makes a login link of the TCP server; nil, or an answer of "", says
 	// that there is none. TokenRemoved hears of each token that was removed.
 	LoginLink    func(by string, scope guard.Scope) (string, error)
@@ -213,12 +216,21 @@ func API(o Options) []guard.Route {
 		face := route.Face
 		if face == FaceSocket && route.Scope != onSocket {
 			face = guard.FaceAPI
+			if o.NoRemoteAdmin && route.Scope == guard.Admin {
+				route.handle = closedHere
+			}
 		}
 		if face != FaceSocket {
 			routes = append(routes, guard.Route{Pattern: route.Pattern, Face: face, Scope: route.Scope, Handler: packed.Handler(s.handler(route))})
 		}
 	}
 	return routes
+}
+
+// closedHere refuses what flowrun.yaml keeps at the server's own machine.
+func closedHere(*server, http.ResponseWriter, *http.Request) error {
+	return wire.NewProblem(wire.CodeForbidden, "this server takes that at its own machine alone").
+		With(diag.Say("type the command there; `server: {remote_admin: false}` of its flowrun.yaml says so"))
 }
 
 // handler is one route, behind the gate but for those that tell of it.

@@ -15,7 +15,7 @@ import (
 type Tokens interface {
 	CreateAccessToken(ctx context.Context, r access.NewToken) (*access.TokenInfo, string, error)
 	ListAccessTokens(ctx context.Context) ([]access.TokenInfo, error)
-	RemoveAccessToken(ctx context.Context, name string) error
+	RemoveAccessToken(ctx context.Context, name string) (with []string, err error)
 	CheckAccessToken(ctx context.Context, text string) (*access.TokenInfo, error)
 	AccessTokenHolds(ctx context.Context, id string) bool
 }
@@ -45,6 +45,9 @@ type nameRequest struct {
 
 func (s *server) createToken(ctx context.Context, request access.NewToken) (TokenAnswer, error) {
 	request.By = by(ctx, request.By)
+	if caller, remote := guard.CallerOf(ctx); remote {
+		request.MadeWith = caller.ID
+	}
 	token, text, err := s.Tokens.CreateAccessToken(ctx, request)
 	if err != nil {
 		return TokenAnswer{}, err
@@ -52,14 +55,22 @@ func (s *server) createToken(ctx context.Context, request access.NewToken) (Toke
 	return TokenAnswer{TokenInfo: *token, Token: text}, nil
 }
 
-func (s *server) removeToken(ctx context.Context, request nameRequest) (map[string]string, error) {
-	if err := s.Tokens.RemoveAccessToken(ctx, request.Name); err != nil {
-		return nil, err
+// RemovedToken names a token that was removed, and those that were made with it and are
+// gone as well.
+type RemovedToken struct {
+	Removed string   `json:"removed"`
+	With    []string `json:"with,omitempty"`
+}
+
+func (s *server) removeToken(ctx context.Context, request nameRequest) (RemovedToken, error) {
+	with, err := s.Tokens.RemoveAccessToken(ctx, request.Name)
+	if err != nil {
+		return RemovedToken{}, err
 	}
 	if s.TokenRemoved != nil {
 		s.TokenRemoved(ctx)
 	}
-	return map[string]string{"removed": request.Name}, nil
+	return RemovedToken{Removed: request.Name, With: with}, nil
 }
 
 func (s *server) loginLink(ctx context.Context, request LinkRequest) (LinkAnswer, error) {
@@ -91,10 +102,9 @@ func (c *Client) CreateToken(ctx context.Context, r access.NewToken) (*TokenAnsw
 	return post[TokenAnswer](ctx, c, "/local/tokens", r)
 }
 
-// RemoveToken removes a token by its name or id.
-func (c *Client) RemoveToken(ctx context.Context, name string) error {
-	_, err := post[struct{}](ctx, c, "/local/tokens/remove", nameRequest{Name: name})
-	return err
+// RemoveToken removes a token by its name or id, and those that were made with it.
+func (c *Client) RemoveToken(ctx context.Context, name string) (*RemovedToken, error) {
+	return post[RemovedToken](ctx, c, "/local/tokens/remove", nameRequest{Name: name})
 }
 
 // LoginLink returns a login link of the server.

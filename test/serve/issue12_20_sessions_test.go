@@ -51,7 +51,7 @@ func TestIssue12_20SessionsSurviveARestart(t *testing.T) {
 		server, address = p.listen(gate)
 	}
 	restart()
-	if err := p.engine.RemoveAccessToken(t.Context(), "lost"); err != nil {
+	if _, err := p.engine.RemoveAccessToken(t.Context(), "lost"); err != nil {
 		t.Fatal(err)
 	}
 	if status, _ := ask("GET", "/runs", stays, ""); status != http.StatusOK {

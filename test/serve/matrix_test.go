@@ -176,7 +176,7 @@ func (p *probed) credentials(product *product) map[string]credential {
 	product.clock.add(time.Minute)
 	removed := product.token(access.NewToken{Name: "removed", Scope: "admin"})
 	removedSession := p.logIn(removed)
-	if err := product.engine.RemoveAccessToken(p.t.Context(), "removed"); err != nil {
+	if _, err := product.engine.RemoveAccessToken(p.t.Context(), "removed"); err != nil {
 		p.t.Fatal(err)
 	}
 	admin, session := tokens["admin"], columns["the session of a admin"]

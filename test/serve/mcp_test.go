@@ -116,7 +116,7 @@ func TestASessionEndsWithItsToken(t *testing.T) {
 	server, address := p.listen()
 	s := newSpeaker(t, address, p.token(access.NewToken{Name: "short", Scope: "operator"}))
 	s.open()
-	if err := p.engine.RemoveAccessToken(t.Context(), "short"); err != nil {
+	if _, err := p.engine.RemoveAccessToken(t.Context(), "short"); err != nil {
 		t.Fatal(err)
 	}
 	server.Recheck(t.Context())

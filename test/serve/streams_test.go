@@ -76,7 +76,7 @@ func TestStreamsEndWithWhoFollowsThem(t *testing.T) {
 	if !isOpen(gone) || !isOpen(stays) || !isOpen(paged) {
 		t.Fatal("a stream has ended")
 	}
-	if err := p.engine.RemoveAccessToken(t.Context(), "removed"); err != nil {
+	if _, err := p.engine.RemoveAccessToken(t.Context(), "removed"); err != nil {
 		t.Fatal(err)
 	}
 	server.Recheck(t.Context())
@@ -86,7 +86,7 @@ func TestStreamsEndWithWhoFollowsThem(t *testing.T) {
 	}
 	for _, token := range p.tokens(t) {
 		if token.Name != "admin-1" && token.Name != "removed" {
-			if err := p.engine.RemoveAccessToken(t.Context(), token.Name); err != nil {
+			if _, err := p.engine.RemoveAccessToken(t.Context(), token.Name); err != nil {
 				t.Fatal(err)
 			}
 		}
