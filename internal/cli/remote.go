@@ -89,7 +89,7 @@ func reachOf(name string) reach {
 // The commands by what they act on (docs/commands.md, "A server on another machine"). A
 // group stands for those below it that have no place of their own.
 var (
-	machineCommands = []string{"tokens link", "db", "key", "serve", "ready", "doctor", "mcp", "sandbox", "plugins"}
+	machineCommands = []string{"tokens link", "demo", "db", "key", "serve", "ready", "doctor", "mcp", "sandbox", "plugins"}
 	serverCommands  = []string{"run", "call", "runs", "schedules", "workflows", "state", "secrets", "tokens", "connections", "eval"}
 	fileCommands    = []string{"flowrun", "workflows edit", "import", "validate", "test", "graph", "init", "new", "config", "version", "plan", "schema", "fmt", "explain", "man", "help", "completion"}
 )
