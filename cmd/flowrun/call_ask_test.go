@@ -14,8 +14,8 @@ func TestIssue12_07ACallAsksForASecretInput(t *testing.T) {
 	t.Parallel()
 	term := openTerminal(t, 100, 24)
 	command := term.start(t, buildBinary(t), t.TempDir(), "call", "tasks.invitation_accept", "--sandbox")
-	term.await(t, `invite_code \(not shown\): `)
-	if _, err := io.WriteString(term.master, "typed-canary-0815\n"); err != nil {
+	term.await(t, `(?s)invite_code: a secret.*not shown.*makes the call`)
+	if _, err := io.WriteString(term.master, "typed-canary-0815\r"); err != nil {
 		t.Fatal(err)
 	}
 	term.await(t, `404 Not Found`)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
 )
@@ -35,6 +36,16 @@ func (c *checker) inputSchema() {
 	}
 	c.plan.Inputs = text
 	c.inputs = withDefaults(t)
+}
+
+// InputsOf returns the name that a workflow has and its declared inputs as JSON Schema,
+// without asking any plugin; ok is false where the declarations have problems. A workflow
+// without inputs has an empty schema.
+func InputsOf(tree *spec.Workflow) (name string, inputs json.RawMessage, ok bool) {
+	c := &checker{tree: tree, texts: map[*spec.Node]*text{}, plan: &plan.Workflow{File: tree.File}}
+	name = c.name()
+	c.inputSchema()
+	return name, c.plan.Inputs, !c.problems.HasErrors()
 }
 
 // withDefaults is the type that expressions see: an input that has a default is

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flowrun/flowrun/engine/check"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/spec"
 )
 
 // FieldKind says which control a form has for a value.
@@ -45,6 +47,17 @@ type FormField struct {
 	MaxLength *int
 	Pattern   string     // RE2, unanchored
 	Fields    []FieldDoc // of an object, and of a list of objects: what is in it
+}
+
+// InputForm is the schema of the inputs that a workflow file declares, and the workflow's
+// name. It is read without a plugin; ok is false where the file or the inputs are wrong,
+// which a check tells.
+func InputForm(file string, src []byte) (name string, form json.RawMessage, ok bool) {
+	tree, problems := spec.Parse(file, src)
+	if tree == nil || problems.HasErrors() {
+		return "", nil, false
+	}
+	return check.InputsOf(tree)
 }
 
 // FormOf reads a JSON Schema as the fields of a form, in the schema's order. A

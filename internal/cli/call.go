@@ -33,7 +33,7 @@ func (a *app) callCommand() *cobra.Command {
 		Short: "Call one action, outside a workflow",
 		Long: "Call makes one call of an action with the checks, the rate limit and the redaction of a step.\n" +
 			"`plugins actions` lists the actions. A secret input is ${{ secrets.NAME }}, or its value in a file or on stdin,\n" +
-			"never an argument; on a terminal one that is missing is asked for.",
+			"never an argument. In a terminal inputs that are missing are asked for, unless --no-input says not to.",
 		Example: "  flowrun call netinfo.whois --with '{\"domain\":\"example.com\"}' --sandbox\n" +
 			"  flowrun call netinfo.whois -i domain=example.com --sandbox\n" +
 			"  flowrun call netinfo.dns --with @query.json -o json",
@@ -45,6 +45,7 @@ func (a *app) callCommand() *cobra.Command {
 	c.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "an input NAME=VALUE, NAME:=JSON or NAME=@FILE with JSON; it goes over --with (repeatable)")
 	c.Flags().IntVar(&flags.retries, "retry", 0, "how often to repeat a call that failed for a passing reason")
 	flags.pluginFlags.add(c)
+	a.noInputFlag(c)
 	a.sandboxFlag(c, "call a simulator of the service")
 	return withText(a.liveFlags(c))
 }
@@ -62,7 +63,7 @@ func (a *app) call(ctx context.Context, action string, flags *callFlags) error {
 	if err := a.addInputs(ctx, &request, flags.inputs); err != nil {
 		return err
 	}
-	if err := a.askForSecrets(ctx, &request); err != nil {
+	if err := a.askForCall(ctx, &request); err != nil {
 		return err
 	}
 	return a.work(ctx, func(ctx context.Context, session *session) (int, error) {

@@ -3,56 +3,67 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/calls"
 	"github.com/flowrun/flowrun/engine/workspace"
-	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
-// askForSecrets asks on a terminal for the secret inputs that an action needs and
-// --with does not give. Without a terminal, and for an action that is not known,
-// the call itself says what is wrong.
-func (a *app) askForSecrets(ctx context.Context, request *calls.Request) error {
-	if !term.IsTerminalInput(a.sys.Stdin) || !term.IsTerminal(a.sys.Stderr) {
+// askForCall asks on a terminal for the inputs that an action needs and nobody gave.
+// Without a terminal, and for an action that is not known, the call itself says what is
+// wrong.
+func (a *app) askForCall(ctx context.Context, request *calls.Request) error {
+	if !a.asksPeople() {
 		return nil
 	}
 	given := map[string]json.RawMessage{}
 	if len(request.Input) > 0 && json.Unmarshal(request.Input, &given) != nil {
 		return nil
 	}
-	hasAnswers := false
-	for _, field := range a.secretInputs(ctx, request.Action) {
+	form := a.inputForm(ctx, request.Action)
+	fields, _ := workspace.FormOf(form) // the call tells what is wrong
+	secrets := map[string]bool{}
+	filled := map[string]workspace.Input{}
+	for _, field := range fields {
 		value, there := given[field.Name]
-		if there && !request.LiteralSecrets && !namesSecret(value) {
-			return nil // it stands in the arguments, which is refused
+		if field.Kind == workspace.FieldSecret {
+			secrets[field.Name] = true
+			if there && !request.LiteralSecrets && !namesSecret(value) {
+				return nil // it stands in the arguments, which is refused
+			}
 		}
-		if there || !field.Required {
-			continue
+		if there {
+			filled[field.Name] = workspace.Input{JSON: value}
 		}
-		answer, err := a.askHidden(field.Name + " (not shown): ")
-		if err != nil {
-			return err
-		}
-		if len(answer) == 0 {
-			return usageError(errors.New("no value was given for "+field.Name), "")
-		}
-		if given[field.Name], err = json.Marshal(string(answer)); err != nil {
-			return err
-		}
-		hasAnswers = true
 	}
-	if !hasAnswers {
+	if err := a.askForFields("inputs of "+request.Action, "makes the call", form, filled); err != nil {
+		return err
+	}
+	typed := maps.Clone(filled)
+	maps.DeleteFunc(typed, func(name string, _ workspace.Input) bool { _, there := given[name]; return there })
+	if len(typed) == 0 {
 		return nil
 	}
-	input, err := json.Marshal(given)
+	return addTyped(request, form, given, typed, secrets)
+}
+
+// addTyped puts what was typed to the inputs of a call.
+func addTyped(request *calls.Request, form json.RawMessage, given map[string]json.RawMessage, typed map[string]workspace.Input, secrets map[string]bool) (err error) {
+	for _, name := range slices.Collect(maps.Keys(typed)) {
+		if secrets[name] {
+			given[name], request.LiteralSecrets = typed[name].JSON, true
+			delete(typed, name)
+		}
+	}
+	values, err := workspace.ConvertSome(request.Action, form, typed)
 	if err != nil {
 		return err
 	}
-	request.Input, request.LiteralSecrets = input, true
-	return nil
+	maps.Copy(given, values)
+	request.Input, err = json.Marshal(given)
+	return err
 }
 
 // namesSecret reports whether a value is `${{ secrets.NAME }}`.
@@ -61,15 +72,14 @@ func namesSecret(value json.RawMessage) bool {
 	return json.Unmarshal(value, &text) == nil && strings.HasPrefix(strings.TrimSpace(text), "${{")
 }
 
-// secretInputs are the inputs of an action that are secret; none where the action
-// is not known.
-func (a *app) secretInputs(ctx context.Context, action string) []workspace.FormField {
-	fields, _ := inProject(ctx, a, func(project *workspace.Workspace) ([]workspace.FormField, error) { // the call tells what is wrong
+// inputForm is the schema of the inputs of an action; none where the action is not known.
+func (a *app) inputForm(ctx context.Context, action string) json.RawMessage {
+	form, _ := inProject(ctx, a, func(project *workspace.Workspace) (json.RawMessage, error) { // the call tells what is wrong
 		known, err := project.Action(action)
 		if err != nil {
 			return nil, err
 		}
-		return workspace.FormOf(known.Input)
+		return known.Input, nil
 	})
-	return slices.DeleteFunc(fields, func(field workspace.FormField) bool { return field.Kind != workspace.FieldSecret })
+	return form
 }

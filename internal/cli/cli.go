@@ -102,6 +102,7 @@ type app struct {
 		locked               bool
 	}
 	output  string // -o of the command; "text" where it has none
+	noInput bool   // --no-input of the command
 	sandbox bool   // --sandbox of the command
 	stand   sandboxFlags
 

@@ -58,7 +58,9 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "Run a workflow and wait for its end",
 		Long: "Run checks a workflow and runs it. WORKFLOW is a file, the name of a workflow of the project, or - for stdin;\n" +
 			"a file comes first where both fit. Every step is durable: after a crash, `flowrun runs resume RUN` goes on\n" +
-			"where it stopped. The first Ctrl-C cancels the run and lets its finally steps run, the second kills.",
+			"where it stopped. The first Ctrl-C cancels the run and lets its finally steps run, the second kills.\n" +
+			"In a terminal it asks for the inputs that are missing, and a step that asks is answered there: y, n, or e for the\n" +
+			"form in $VISUAL, else $EDITOR, else vi. With --no-input it asks for nothing.",
 		Example: "  flowrun run report -i site=A -i options=@options.json\n" +
 			"  flowrun run --sandbox workflows/hello.yaml -o json\n" +
 			"  flowrun run workflows/report.yaml --out table=report.md\n" +
@@ -70,6 +72,7 @@ func (a *app) runCommand() *cobra.Command {
 	c.Flags().StringArrayVar(&flags.outs, "out", nil, "write output NAME=FILE: Markdown, CSV and other text as it is, all else as JSON (repeatable)")
 	c.Flags().StringVar(&flags.scheduledAt, "scheduled-at", "", "the run's scheduled_at, RFC 3339 (default: now)")
 	flags.pluginFlags.add(c)
+	a.noInputFlag(c)
 	a.sandboxFlag(c, "run against simulators of the services, in a store of its own")
 	return flags.followFlags.add(a.liveFlags(c))
 }
@@ -87,6 +90,9 @@ func (a *app) run(ctx context.Context, file string, flags *runFlags) error {
 		return usageError(errors.New("--detach and --out exclude each other"), "the outputs are there when the run has ended: `flowrun runs show RUN -o json`")
 	}
 	if err := a.checkOuts(ctx, request, outs); err != nil {
+		return err
+	}
+	if err := a.askForInputs(ctx, &request); err != nil {
 		return err
 	}
 	stop, err := a.usePlugins(&flags.pluginFlags)
@@ -179,7 +185,21 @@ func (a *app) startError(err error, request engine.StartRequest) error {
 		a.printProblemsOf(problem.Problems, map[string][]byte{request.File: request.Source})
 		return exitWith(exitInvalid)
 	}
-	return inputError(err)
+	return a.hintAtAsking(inputError(err))
+}
+
+// hintAtAsking says of an input that is missing how one is asked for it.
+func (a *app) hintAtAsking(err error) error {
+	coded, ok := errors.AsType[*codedError](err)
+	if !ok || coded.code != exitUsage || !strings.HasPrefix(coded.hint, "give it with -i ") {
+		return err
+	}
+	asked := "in a terminal flowrun asks for it"
+	if a.noInput {
+		asked = "without --no-input a terminal asks for it"
+	}
+	coded.hint += "; " + asked
+	return coded
 }
 
 // inputError names the flag of an input that the owner refused.

@@ -196,22 +196,7 @@ func helpOf(f workspace.FormField) string {
 	if f.Kind != workspace.FieldChoice && f.Kind != workspace.FieldBoolean {
 		parts = append(parts, f.Type)
 	}
-	if low, high := boundText(f.Min), boundText(f.Max); low != "" || high != "" {
-		parts = append(parts, rangeText(low, high, ""))
-	}
-	unit := "character"
-	if f.Kind == workspace.FieldList || f.Kind == workspace.FieldJSON {
-		unit = "item"
-	}
-	if low, high := boundText(f.MinLength), boundText(f.MaxLength); low != "" || high != "" {
-		if high != "1" && (high != "" || low != "1") {
-			unit += "s"
-		}
-		parts = append(parts, rangeText(low, high, " "+unit))
-	}
-	if f.Pattern != "" {
-		parts = append(parts, "matches "+f.Pattern)
-	}
+	parts = append(parts, f.Bounds()...)
 	switch f.Kind {
 	case workspace.FieldList:
 		parts = append(parts, "one a line, or a JSON list")
@@ -240,18 +225,6 @@ func boundText[T int | float64](bound *T) string {
 		return ""
 	}
 	return strconv.FormatFloat(float64(*bound), 'f', -1, 64)
-}
-
-func rangeText(low, high, unit string) string {
-	switch {
-	case high == "":
-		return "at least " + low + unit
-	case low == "":
-		return "at most " + high + unit
-	case low == high:
-		return "exactly " + low + unit
-	}
-	return low + " to " + high + unit
 }
 
 func choiceTexts(choices []json.RawMessage) []string {
