@@ -46,6 +46,12 @@ func (e *Engine) LogSteps(_ context.Context, id string, most int) ([]string, err
 	return steps, e.RunFault(id, err)
 }
 
+// Selects reports whether the filter takes a line.
+func (f LogFilter) Selects(line *runs.Log) bool {
+	match := f.matcher()
+	return match == nil || match(line)
+}
+
 // matcher is the filter as a function; nil where it takes all.
 func (f LogFilter) matcher() func(*runs.Log) bool {
 	if f == (LogFilter{}) {

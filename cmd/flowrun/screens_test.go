@@ -183,7 +183,7 @@ func TestWhatReadsRunsFitsTheTerminal(t *testing.T) {
 	t.Parallel()
 	dir := readFolder(t)
 	for name, args := range map[string][]string{
-		"list": {"runs", "list"}, "diff": {"runs", "diff", "last"},
+		"list": {"runs", "list"}, "logs": {"runs", "logs", "@failed"}, "diff": {"runs", "diff", "last"},
 	} {
 		for _, columns := range []int{40, 80, 200} {
 			compareScreen(t, name, screenOf(t, dir, columns, args...), columns)

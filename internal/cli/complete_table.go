@@ -51,7 +51,7 @@ func (a *app) completedFlags() map[string]places {
 	one := func(of noun) places { return places{nouns: []noun{of}} }
 	return map[string]places{
 		"--workflow": one(workflowNames), "--input": one(inputsOf), "--connection": one(connectionNames), "--live": one(connectionNames),
-		"runs rerun --from": one(stepsOfRun),
-		"test --record":     {nouns: []noun{runsFor(anyRun(), nil)}, order: true}, "eval --run": {nouns: []noun{runsFor(anyRun(), nil)}, order: true},
+		"runs rerun --from": one(stepsOfRun), "runs logs --step": one(stepsOfRun),
+		"test --record": {nouns: []noun{runsFor(anyRun(), nil)}, order: true}, "eval --run": {nouns: []noun{runsFor(anyRun(), nil)}, order: true},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -216,17 +217,14 @@ func (a *app) showEvents(ctx context.Context, run *runRef, from uint64) error {
 
 func allEvents(ctx context.Context, c *web.Client, id string, from uint64) ([]workspace.Event, error) {
 	records := []workspace.Event{}
-	for {
-		page, err := c.Events(ctx, id, from, eventsPage)
-		if err != nil {
-			return nil, err
-		}
-		records = append(records, page.Items...)
-		if page.NextCursor == nil {
-			return records, nil
-		}
-		if _, err := fmt.Sscan(*page.NextCursor, &from); err != nil {
-			return nil, fmt.Errorf("read the cursor of the events: %w", err)
-		}
+	err := eachEvent(ctx, c, id, from, func(record *workspace.Event) { records = append(records, *record) })
+	return records, err
+}
+
+// eventsCursor is where the records go on.
+func eventsCursor(text string) (from uint64, err error) {
+	if from, err = strconv.ParseUint(text, 10, 64); err != nil {
+		return 0, fmt.Errorf("read the cursor of the events: %w", err)
 	}
+	return from, nil
 }

@@ -122,7 +122,7 @@ var valueWords = sync.OnceValue(func() map[string]string {
 		"log-level": "LEVEL", "mocks": "FILE", "module": "PATH", "name": "NAME", "out": "FILE", "output": "FORMAT", "outputs": "JSON|@FILE",
 		"payload": "JSON|@FILE", "plugin-log": "NAME", "query": "EXPR", "releases": "URL", "record": "RUN", "run": "RUN", "scheduled-at": "TIME", "scope": "SCOPE", "sdk": "VERSION|FOLDER",
 		"since": "TIME|DURATION", "state": "FOLDER", "status": "STATUS", "template": "NAME", "to": "SOURCE", "token-env": "NAME", "until": "TIME", "with": "JSON|@FILE|-",
-		"workflow": "NAME", "write": "FILE",
+		"step": "STEP", "workflow": "NAME", "write": "FILE",
 	}
 })
 
