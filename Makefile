@@ -81,8 +81,8 @@ release-check: ## the release in dist is whole, signed by PUBLIC=FILE, and does 
 image: ## dist/flowrun-VERSION-linux-ARCH.oci.tar, without Docker
 	$(GO) -C tools run ./supply image
 
-image-check: ## the newest image of dist as the first process of namespaces of its own: it serves, waits for orphans, drains (Linux, root)
-	FLOWRUN_IMAGE=$$(ls -t $(CURDIR)/dist/*-linux-$$($(GO) env GOARCH).oci.tar | head -1) $(GO) -C tools test -count=1 -v -run TheImageServes ./supply
+image-check: ## the newest image of dist, and the unit of the newest Debian package, as the first process of namespaces of their own: they serve, start a run by the clock, drain (Linux, root)
+	FLOWRUN_DEB=$$(ls -t $(CURDIR)/dist/*_$$($(GO) env GOARCH).deb 2>/dev/null | head -1) FLOWRUN_IMAGE=$$(ls -t $(CURDIR)/dist/*-linux-$$($(GO) env GOARCH).oci.tar | head -1) $(GO) -C tools test -count=1 -v -run 'TheImageServes|TheUnitFires' ./supply
 
 reproduce: ## the release of this machine's system twice, in two folders: the same bytes
 	$(GO) -C tools run ./supply reproduce

@@ -41,6 +41,9 @@ func check(ctx context.Context, dist string, public ed25519.PublicKey, out io.Wr
 		return err
 	}
 	fmt.Fprintf(out, "%d files have their sums\n", len(files))
+	if err := checkInstallers(dist, files, sums); err != nil {
+		return err
+	}
 	isTried := false
 	for _, name := range files {
 		content, err := os.ReadFile(filepath.Join(dist, name))
@@ -61,6 +64,33 @@ func check(ctx context.Context, dist string, public ed25519.PublicKey, out io.Wr
 	}
 	if !isTried {
 		fmt.Fprintf(out, "there is no archive for %s: nothing was tried\n", here())
+	}
+	return nil
+}
+
+// checkInstallers reads the packages of Debian and the formula of Homebrew.
+func checkInstallers(dist string, files []string, sums []byte) error {
+	bySum := map[string]string{}
+	for line := range strings.Lines(string(sums)) {
+		sum, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
+		bySum[name] = sum
+	}
+	for _, name := range files {
+		if name != formulaFile && !strings.HasSuffix(name, ".deb") {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(dist, name))
+		if err != nil {
+			return fmt.Errorf("read the release: %w", err)
+		}
+		if name == formulaFile {
+			err = checkFormula(string(content), bySum)
+		} else {
+			_, err = openDeb(content)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
 	}
 	return nil
 }

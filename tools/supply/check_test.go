@@ -23,7 +23,7 @@ func TestIssue15_WhatIsNoReleaseIsFound(t *testing.T) {
 	if _, err := stampedInto(own); err == nil {
 		t.Error("a program that names no commit goes out")
 	}
-	if err := checkProgram(here(), make([]byte, maxSize)); err == nil || !strings.Contains(err.Error(), "may have less than 44000000") {
+	if err := checkProgram(here(), make([]byte, maxSize)); err == nil || !strings.Contains(err.Error(), "may have less than 47000000") {
 		t.Errorf("one that is too large: %v", err)
 	}
 	if len(own) < maxSize {

@@ -3,6 +3,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type spec struct {
 	UID     int
 	GID     int
 	Project string // mounted read-only at Dir
+	Program string // flowrun, as its commands are called beside the first process; "" = that of an image
 }
 
 func TestMain(m *testing.M) {
@@ -109,6 +111,8 @@ type container struct {
 	command *exec.Cmd
 	stderr  *bytes.Buffer
 	env     []string
+	program string
+	ids     [2]string // user and group
 }
 
 // start runs the image's own command in namespaces of its own.
@@ -118,7 +122,7 @@ func start(t *testing.T, s spec) *container {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &container{t, exec.Command("/proc/self/exe"), new(bytes.Buffer), s.Env}
+	c := &container{t, exec.Command("/proc/self/exe"), new(bytes.Buffer), s.Env, cmp.Or(s.Program, "/usr/local/bin/flowrun"), [2]string{strconv.Itoa(s.UID), strconv.Itoa(s.GID)}}
 	c.command.Env = []string{containerVariable + "=" + string(text)}
 	c.command.Stdout, c.command.Stderr = c.stderr, c.stderr
 	c.command.SysProcAttr = &syscall.SysProcAttr{
@@ -142,7 +146,7 @@ func start(t *testing.T, s spec) *container {
 // exec runs flowrun beside the first process, as `docker exec` does.
 func (c *container) exec(args ...string) (string, error) {
 	c.t.Helper()
-	words := []string{"--target", strconv.Itoa(c.command.Process.Pid), "--pid", "--mount", "--net", "--ipc", "--uts", "--root", "--wd", "--setuid", "65532", "--setgid", "65532", "/usr/local/bin/flowrun"}
+	words := []string{"--target", strconv.Itoa(c.command.Process.Pid), "--pid", "--mount", "--net", "--ipc", "--uts", "--root", "--wd", "--setuid", c.ids[0], "--setgid", c.ids[1], c.program}
 	command := exec.Command("nsenter", append(words, args...)...)
 	command.Env = c.env
 	output, err := command.CombinedOutput()
@@ -162,7 +166,12 @@ func (c *container) must(args ...string) string {
 // until asks again and again, for half a minute.
 func until(t *testing.T, what string, isSo func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !isSo(); time.Sleep(20 * time.Millisecond) {
+	untilWithin(t, 30*time.Second, what, isSo)
+}
+
+func untilWithin(t *testing.T, limit time.Duration, what string, isSo func() bool) {
+	t.Helper()
+	for end := time.Now().Add(limit); !isSo(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("it did not come to that: %s", what)
 		}

@@ -5,22 +5,37 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // imageVariable names an image to try: `make image-check` gives the one that goes out.
 // Without it one is made around a program that is built as tests build theirs.
 const imageVariable = "FLOWRUN_IMAGE"
 
+// minutely is a workflow that starts by the clock every minute.
+const minutely = "flowrun: v1\nname: minutely\ntriggers:\n  minute: {cron: \"* * * * *\"}\nsteps:\n  - {uses: core.log, with: {text: alive}}\n"
+
+// firesWithin is how long a run by the clock may take to come: a minute and some time more.
+const firesWithin = 2 * time.Minute
+
+// hasFired reports whether a run was started by the clock and has succeeded.
+func (c *container) hasFired() bool {
+	output, err := c.exec("runs", "list", "--workflow", "minutely")
+	return err == nil && regexp.MustCompile(`minutely +succeeded +minute `).MatchString(output)
+}
+
 // projectFiles are what a user mounts.
 var projectFiles = map[string]string{
-	"flowrun.yaml":         "plugins: {orphans: {source: ./orphans}}\nworkflows: [workflows]\n",
-	"workflows/leave.yaml": "flowrun: v1\nname: leave\ninputs: {seconds: {type: integer}}\nsteps:\n  - {id: left, uses: orphans.leave, with: {seconds: \"${{ inputs.seconds }}\"}}\noutputs:\n  pid: ${{ steps.left.outputs.pid }}\n",
-	"workflows/slow.yaml":  "flowrun: v1\nname: slow\nsteps:\n  - {id: first, uses: orphans.slow, with: {seconds: 2}}\n  - {id: then, needs: [first], uses: core.log, with: {text: then}}\noutputs:\n  calls: ${{ steps.first.outputs.calls }}\n",
-	"workflows/night.yaml": "flowrun: v1\nname: night\ntriggers:\n  night: {cron: \"30 2 * * *\", timezone: Europe/Berlin}\nsteps:\n  - {uses: core.log, with: {text: night}}\n",
+	"flowrun.yaml":          "plugins: {orphans: {source: ./orphans}}\nworkflows: [workflows]\n",
+	"workflows/leave.yaml":  "flowrun: v1\nname: leave\ninputs: {seconds: {type: integer}}\nsteps:\n  - {id: left, uses: orphans.leave, with: {seconds: \"${{ inputs.seconds }}\"}}\noutputs:\n  pid: ${{ steps.left.outputs.pid }}\n",
+	"workflows/slow.yaml":   "flowrun: v1\nname: slow\nsteps:\n  - {id: first, uses: orphans.slow, with: {seconds: 2}}\n  - {id: then, needs: [first], uses: core.log, with: {text: then}}\noutputs:\n  calls: ${{ steps.first.outputs.calls }}\n",
+	"workflows/minute.yaml": minutely,
+	"workflows/night.yaml":  "flowrun: v1\nname: night\ntriggers:\n  night: {cron: \"30 2 * * *\", timezone: Europe/Berlin}\nsteps:\n  - {uses: core.log, with: {text: night}}\n",
 }
 
 // static builds a program of the repository that needs no libraries.
@@ -112,6 +127,7 @@ func orphan(t *testing.T, c *container, seconds string) process {
 // with a root file system that is read-only, as its own user: it serves, waits for every
 // process that ends, drains on SIGTERM, and goes on with the volume.
 func TestIssue15_TheImageServesAsTheFirstProcess(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("only root can make a container of an image")
 	}
@@ -166,6 +182,7 @@ func TestIssue15_TheImageServesAsTheFirstProcess(t *testing.T) {
 	if made, err := os.ReadFile(calls); err != nil || string(made) != "." {
 		t.Errorf("the call in flight was made %d times (%v)", len(made), err)
 	}
+	untilWithin(t, firesWithin, "the clock starts a run", c.hasFired)
 	if code := c.end(); code != 143 {
 		t.Errorf("the second SIGTERM ends it with %d, want 143", code)
 	}

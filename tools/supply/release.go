@@ -88,8 +88,8 @@ func newMaker(ctx context.Context, source string) (*maker, error) {
 }
 
 // release makes, for each target, an archive with the program, its completions, manual
-// pages, licences and what it is made of, for Linux an image as well, and beside them
-// the list of modules and SHA256SUMS, signed where there is a key. The same commit and the
+// pages, licences and what it is made of, for Linux an image and a Debian package as well, and
+// beside them the list of modules, the formula of Homebrew and SHA256SUMS, signed where there is a key. The same commit and the
 // same Go give the same bytes on any machine and in any folder.
 func release(ctx context.Context, source, dist string, wanted []target, key ed25519.PrivateKey, out io.Writer) error {
 	if key != nil {
@@ -117,6 +117,11 @@ func release(ctx context.Context, source, dist string, wanted []target, key ed25
 			sums[name] = sha256.Sum256(content)
 		}
 	}
+	brew := []byte(formula(m.own.version, sums))
+	if err := os.WriteFile(filepath.Join(dist, formulaFile), brew, 0o644); err != nil {
+		return fmt.Errorf("write the release: %w", err)
+	}
+	sums[formulaFile] = sha256.Sum256(brew)
 	list := sumLines(sums)
 	if err := os.WriteFile(filepath.Join(dist, sumsFile), []byte(list), 0o644); err != nil {
 		return fmt.Errorf("write the release: %w", err)
@@ -220,6 +225,11 @@ func (m *maker) target(ctx context.Context, t target) (map[string][]byte, error)
 			return nil, err
 		}
 		files[imageName(t, p.program.version)] = image
+		debName, deb, err := m.deb(t, p)
+		if err != nil {
+			return nil, err
+		}
+		files[debName] = deb
 	}
 	return files, nil
 }
