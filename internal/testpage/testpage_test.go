@@ -141,3 +141,14 @@ func TestHiddenCommandsAreFound(t *testing.T) {
 		}
 	}
 }
+
+func TestLinksAndAnchorsAreThoseOfGitHub(t *testing.T) {
+	t.Parallel()
+	source := []byte("# One step\n## `code`, and more: it's here\n## One step\n\n[a](b.md#c) ![p](q.png) `[no](x)`\n")
+	if got := Links(source); !reflect.DeepEqual(got, []string{"b.md#c", "q.png"}) {
+		t.Errorf("links: %q", got)
+	}
+	if got, want := Anchors(source), map[string]bool{"one-step": true, "code-and-more-its-here": true, "one-step-1": true}; !reflect.DeepEqual(got, want) {
+		t.Errorf("anchors: %v", got)
+	}
+}
