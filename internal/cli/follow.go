@@ -45,6 +45,7 @@ type follower struct {
 	run      runs.Run
 	steps    map[string]runs.Step // steps that wait for a person
 	others   map[string]bool      // steps that go on by themselves
+	answers  answers
 }
 
 // logKey tells log lines apart.
@@ -60,7 +61,7 @@ func (s *session) newFollower(id string, shown view.Follower) (f *follower, end 
 		signals, stop = s.app.signals()
 	}
 	f = &follower{
-		app: s.app, session: s, id: id, view: shown, signals: signals, steps: map[string]runs.Step{}, others: map[string]bool{}, logs: map[logKey]bool{},
+		app: s.app, session: s, id: id, view: shown, answers: s.app.newAnswers(shown), signals: signals, steps: map[string]runs.Step{}, others: map[string]bool{}, logs: map[logKey]bool{},
 	}
 	return f, stop
 }
@@ -98,6 +99,7 @@ func (f *follower) follow(ctx context.Context) (*runs.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer f.view.Close()
+	defer f.giveBack()
 	if signal := f.session.pending; signal != nil {
 		f.session.pending = nil
 		if err := f.signaled(ctx, signal); err != nil {
@@ -236,7 +238,8 @@ func (f *follower) consume(ctx context.Context, updates <-chan engine.Update, br
 	ticker := time.NewTicker(redraw)
 	defer ticker.Stop()
 	failed, quiet := f.session.failed(), 0
-	f.view.Tick(f.app.sys.Now())
+	clear(f.answers.asked)
+	f.tick()
 	for {
 		select {
 		case update, open := <-updates:
@@ -247,14 +250,27 @@ func (f *follower) consume(ctx context.Context, updates <-chan engine.Update, br
 				return false, nil
 			}
 			if update.Kind == engine.UpdateEnd {
-				f.view.Tick(f.app.sys.Now())
+				f.settle()
 				return true, nil
 			}
 			if f.apply(update); f.noWait && f.left(f.run) {
 				return true, nil
 			}
+			if update.Kind == engine.UpdateStep {
+				f.askSub(ctx, *update.Step)
+			}
+		case key := <-f.answers.keys:
+			f.pressed(ctx, key)
+		case show := <-f.answers.decided:
+			show()
+		case show := <-f.answers.subs:
+			show()
+		case show := <-f.answers.edited:
+			show()
+			f.tick()
 		case <-ticker.C:
-			f.view.Tick(f.app.sys.Now())
+			f.askSubs(ctx)
+			f.tick()
 			if quiet++; !f.left(f.run) {
 				quiet = 0
 			}
@@ -300,6 +316,9 @@ func (f *follower) apply(update engine.Update) {
 // signaled cancels the run at the first Ctrl-C and kills at the second. A SIGTERM
 // leaves the run alone; that of an owner does not come here.
 func (f *follower) signaled(ctx context.Context, signal os.Signal) error {
+	if f.answers.editing && signal == os.Interrupt { // it is the editor's
+		return nil
+	}
 	if f.canceled != nil || f.watching {
 		return &killedError{signal}
 	}

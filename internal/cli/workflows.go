@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -206,22 +208,12 @@ func (a *app) editWorkflow(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	editor := a.env("VISUAL")
-	if editor == "" {
-		editor = a.env("EDITOR")
-	}
-	if editor == "" {
-		editor = "vi"
-	}
-	// As git does it: the variable may hold arguments of the editor.
-	command := exec.CommandContext(ctx, "sh", "-c", editor+` "$@"`, editor, filepath.Clean(a.abs(file)))
-	command.Dir, command.Env = a.sys.Dir, a.sys.Environ
-	command.Stdin, command.Stdout, command.Stderr = a.sys.Stdin, a.sys.Stderr, a.sys.Stderr
+	out := a.sys.Stderr
 	if a.output == "text" {
-		command.Stdout = a.sys.Stdout
+		out = a.sys.Stdout
 	}
-	if err := command.Run(); err != nil {
-		return &codedError{code: exitInternal, err: fmt.Errorf("the editor %s: %w", safePath(editor), err), hint: "$VISUAL or $EDITOR names your editor"}
+	if err := a.openEditor(ctx, filepath.Clean(a.abs(file)), out); err != nil {
+		return err
 	}
 	after, err := a.readWorkflow(file)
 	if err != nil {
@@ -231,4 +223,17 @@ func (a *app) editWorkflow(ctx context.Context, name string) error {
 		a.note("%s is as it was", safePath(file))
 	}
 	return a.validate(ctx, []string{file}, false, false)
+}
+
+// openEditor opens a file in the person's editor, which draws on out, and waits for its end.
+func (a *app) openEditor(ctx context.Context, file string, out io.Writer) error {
+	editor := cmp.Or(a.env("VISUAL"), a.env("EDITOR"), "vi")
+	// As git does it: the variable may hold arguments of the editor.
+	command := exec.CommandContext(ctx, "sh", "-c", editor+` "$@"`, editor, file)
+	command.Dir, command.Env = a.sys.Dir, a.sys.Environ
+	command.Stdin, command.Stdout, command.Stderr = a.sys.Stdin, out, a.sys.Stderr
+	if err := command.Run(); err != nil {
+		return &codedError{code: exitInternal, err: fmt.Errorf("the editor %s: %w", safePath(editor), err), hint: "$VISUAL or $EDITOR names your editor"}
+	}
+	return nil
 }

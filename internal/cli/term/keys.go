@@ -26,7 +26,7 @@ const (
 // and which gives the terminal back as it was. Signals by key (Ctrl-C) stay what
 // they are. ok is false where in is no terminal.
 func Keys(in io.Reader) (keys <-chan Key, stop func() error, ok bool) {
-	return keysBy(in, func(read []byte) []Key {
+	return keysBy(in, setTermios, func(read []byte) []Key {
 		if key, ok := keyOf(read); ok {
 			return []Key{key}
 		}
@@ -34,8 +34,9 @@ func Keys(in io.Reader) (keys <-chan Key, stop func() error, ok bool) {
 	})
 }
 
-// keysBy is Keys with what makes keys of what one read gave.
-func keysBy(in io.Reader, parse func(read []byte) []Key) (keys <-chan Key, stop func() error, ok bool) {
+// keysBy is Keys with the request that sets the modes of the terminal, and what makes keys of
+// what one read gave.
+func keysBy(in io.Reader, set uint, parse func(read []byte) []Key) (keys <-chan Key, stop func() error, ok bool) {
 	file, isFile := in.(*os.File)
 	if !isFile || !term.IsTerminal(int(file.Fd())) {
 		return nil, func() error { return nil }, false
@@ -48,7 +49,7 @@ func keysBy(in io.Reader, parse func(read []byte) []Key) (keys <-chan Key, stop 
 	single := *before
 	single.Lflag &^= unix.ICANON | unix.ECHO
 	single.Cc[unix.VMIN], single.Cc[unix.VTIME] = 0, 1 // a read ends after a tenth of a second
-	if err := unix.IoctlSetTermios(fd, setTermios, &single); err != nil {
+	if err := unix.IoctlSetTermios(fd, set, &single); err != nil {
 		return nil, func() error { return nil }, false
 	}
 	pressed, done, ended := make(chan Key), make(chan struct{}), make(chan struct{})

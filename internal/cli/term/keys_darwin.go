@@ -3,6 +3,7 @@ package term
 import "golang.org/x/sys/unix"
 
 const (
-	getTermios = unix.TIOCGETA
-	setTermios = unix.TIOCSETA
+	setTermiosAnew = unix.TIOCSETAF // and forgets what was typed
+	getTermios     = unix.TIOCGETA
+	setTermios     = unix.TIOCSETA
 )

@@ -3,6 +3,7 @@ package term
 import "golang.org/x/sys/unix"
 
 const (
-	getTermios = unix.TCGETS
-	setTermios = unix.TCSETS
+	setTermiosAnew = unix.TCSETSF // and forgets what was typed
+	getTermios     = unix.TCGETS
+	setTermios     = unix.TCSETS
 )

@@ -27,7 +27,15 @@ func (k Key) Letter() (letter string, ok bool) {
 }
 
 // Typing is Keys for who types: letters, arrows, Enter, the way back.
-func Typing(in io.Reader) (keys <-chan Key, stop func() error, ok bool) { return keysBy(in, typed) }
+func Typing(in io.Reader) (keys <-chan Key, stop func() error, ok bool) {
+	return keysBy(in, setTermios, typed)
+}
+
+// TypingAnew is Typing that forgets what was typed before: nobody answers a question that
+// was not asked yet.
+func TypingAnew(in io.Reader) (keys <-chan Key, stop func() error, ok bool) {
+	return keysBy(in, setTermiosAnew, typed)
+}
 
 // sequences are what terminals send for keys without a letter.
 var sequences = []struct {

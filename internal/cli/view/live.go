@@ -18,8 +18,10 @@ import (
 // again in place, with log lines above it.
 type Live struct {
 	*screen
-	model *model
-	now   time.Time
+	model    *model
+	now      time.Time
+	answers  answering
+	answered []string // questions that stand above the block, for want of room in it
 }
 
 // NewLive returns a live view on a terminal; size tells its width and height.
@@ -60,6 +62,7 @@ func (l *Live) lines() []string {
 	for _, prompt := range l.model.prompts() {
 		boxes = append(boxes, l.box(prompt, l.now, "", height-liveRoom-len(boxes))...)
 	}
+	boxes = append(boxes, l.asked(width, height-liveRoom-len(boxes))...)
 	lines := l.header(width)
 	names := 0
 	for _, r := range l.model.rows {

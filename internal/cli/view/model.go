@@ -18,6 +18,7 @@ type model struct {
 	run   runs.Run
 	rows  []*row
 	index map[string]*row
+	subs  map[string][]Question // of sub-workflows, by the path of their step
 }
 
 // row is a top-level step with what is known of the steps of its items.
@@ -34,7 +35,7 @@ type limiterWait struct {
 	until  time.Time
 }
 
-func newModel() *model { return &model{index: map[string]*row{}} }
+func newModel() *model { return &model{index: map[string]*row{}, subs: map[string][]Question{}} }
 
 // topOf returns the top-level step of a path: domains of
 // domains[example.com].whois.
