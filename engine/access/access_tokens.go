@@ -59,6 +59,10 @@ type NewToken struct {
 	// MadeWith is the id of the token that asks: the new one allows no more, lasts no
 	// longer and ends with it. "" = somebody at the machine asks. No body says it.
 	MadeWith string `json:"-"`
+	// Shorten makes one that would outlive its maker end with that, in place of a refusal;
+	// Numbered puts a number behind a name that is taken.
+	Shorten  bool `json:"-"`
+	Numbered bool `json:"-"`
 }
 
 // storedToken is a row of the bucket.
@@ -108,8 +112,10 @@ func (c *Control) CreateAccessToken(ctx context.Context, r NewToken) (*TokenInfo
 		return nil, "", &fault.ConflictError{Message: fmt.Sprintf("there are %d tokens, more are not kept", len(tokens)), Hint: diag.Sayf("%s removes one", diag.Command{"tokens", "rm", "NAME"})}
 	}
 	if r.Name == "" {
-		r.Name = freeTokenName(r.Scope, tokens)
-	} else if findToken(tokens, r.Name) != nil {
+		r.Name = freeTokenName(r.Scope, 1, tokens)
+	} else if taken := findToken(tokens, r.Name) != nil; taken && r.Numbered {
+		r.Name = freeTokenName(r.Name, 2, tokens)
+	} else if taken {
 		return nil, "", &fault.ConflictError{Message: fmt.Sprintf("there is a token %q already", r.Name), Hint: diag.Sayf("choose another name, or remove it with %s", diag.Command{"tokens", "rm", r.Name})}
 	}
 	if r.MadeWith != "" {
@@ -147,9 +153,9 @@ func checkNewToken(r NewToken, now time.Time) error {
 	return nil
 }
 
-func freeTokenName(scope string, tokens []storedToken) string {
-	for n := 1; ; n++ {
-		if name := fmt.Sprintf("%s-%d", scope, n); findToken(tokens, name) == nil {
+func freeTokenName(begin string, n int, tokens []storedToken) string {
+	for ; ; n++ {
+		if name := fmt.Sprintf("%s-%d", begin, n); findToken(tokens, name) == nil {
 			return name
 		}
 	}

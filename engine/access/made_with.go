@@ -23,7 +23,7 @@ func boundByMaker(r *NewToken, tokens []storedToken, now time.Time) error {
 	switch {
 	case slices.Index(scopes, r.Scope) > slices.Index(scopes, maker.Scope):
 		return &fault.InputError{Message: fmt.Sprintf("a token of scope %s makes none of scope %s", maker.Scope, r.Scope)}
-	case maker.ExpiresAt != nil && r.ExpiresAt.IsZero():
+	case maker.ExpiresAt != nil && (r.ExpiresAt.IsZero() || r.Shorten && r.ExpiresAt.After(*maker.ExpiresAt)):
 		r.ExpiresAt = *maker.ExpiresAt
 	case maker.ExpiresAt != nil && r.ExpiresAt.After(*maker.ExpiresAt):
 		return &fault.InputError{

@@ -254,7 +254,7 @@ func (a *app) commandText(args ...string) string {
 // do not.
 func takesSandbox(args []string) bool {
 	switch args[0] {
-	case "completion", "demo", "explain", "fmt", "graph", "help", "import", "init", "man", "new", "plugins", "sandbox", "schema", "upgrade", "validate", "version":
+	case "completion", "demo", "explain", "fmt", "graph", "help", "import", "init", "login", "logout", "man", "new", "plugins", "sandbox", "schema", "upgrade", "validate", "version":
 		return false
 	}
 	return len(args) < 2 || args[0] != "mcp" || args[1] != "tools"

@@ -72,6 +72,8 @@ func (a *app) commands() []command {
 		{"upgrade", "project", a.upgradeCommand},
 		{"serve", "server", a.serveCommand},
 		{"tokens", "people", a.tokensCommand},
+		{"login", "server", a.serverLoginCommand},
+		{"logout", "server", a.serverLogoutCommand},
 		{"doctor", "project", a.doctorCommand},
 		{"plan", "start", a.planCommand},
 		{"schema", "project", a.schemaCommand},

@@ -202,6 +202,18 @@ func sortedWords(known map[string]string) (words []word) {
 
 func tokenNames(q *question) []word { return q.runs().tokens() }
 
+// loginServers are the servers that somebody has logged in to from here.
+func loginServers(q *question) (words []word) {
+	kept, err := q.app.keptLogins()
+	if err != nil {
+		return nil
+	}
+	for _, one := range kept.list() {
+		words = append(words, word{one.Server, one.Name + ", " + one.Scope})
+	}
+	return words
+}
+
 // settingKeys are the settings that config explains.
 func settingKeys(*question) []word {
 	known := map[string]string{}

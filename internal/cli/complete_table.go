@@ -38,7 +38,7 @@ func (a *app) completedArguments() map[string]places {
 		"schedules next": one(schedules), "schedules fires": one(triggers),
 
 		"connections test": many(connectionNames), "connections login": one(connectionNames), "connections logout": one(connectionNames),
-		"secrets set": one(secretNames), "secrets rm": one(secretNames), "tokens rm": one(tokenNames),
+		"secrets set": one(secretNames), "secrets rm": one(secretNames), "tokens rm": one(tokenNames), "login": one(loginServers), "logout": one(loginServers),
 
 		"plugins show": one(pluginNames), "plugins actions": one(pluginNames), "plugins docs": one(pluginNames), "plugins logs": one(pluginNames),
 		"plugins upgrade": one(ownPlugins), "plugins update": one(ownPlugins), "plugins remove": one(ownPlugins), "plugins grants": one(pluginNames),

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -42,6 +43,10 @@ func (a *app) isRemote() bool { return a.stringSetting(serverKey) != "" }
 // project with `flowrun init`.
 func (a *app) checkReach(c *cobra.Command) error {
 	server := a.find(serverKey)
+	name := strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" ")
+	if name == "login" || name == "logout" { // they name a server by themselves
+		return nil
+	}
 	if server.Value == "" {
 		for _, key := range []string{tokenFileKey, caFileKey} {
 			if own := a.find(key); own.Value != "" && own.Source == "--"+strings.ReplaceAll(key, "_", "-") {
@@ -50,7 +55,6 @@ func (a *app) checkReach(c *cobra.Command) error {
 		}
 		return nil
 	}
-	name := strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" ")
 	switch reach := reachOf(name); {
 	case reach == reachServer && a.sandbox:
 		return usageError(fmt.Errorf("--sandbox and a server (%s) exclude each other", server.Source), "a server is a sandbox, or none: `flowrun serve --sandbox`")
@@ -89,8 +93,8 @@ func reachOf(name string) reach {
 // The commands by what they act on (docs/commands.md, "A server on another machine"). A
 // group stands for those below it that have no place of their own.
 var (
-	machineCommands = []string{"tokens link", "demo", "db", "key", "serve", "ready", "doctor", "mcp", "sandbox", "plugins"}
-	serverCommands  = []string{"run", "call", "runs", "schedules", "workflows", "state", "secrets", "tokens", "connections", "eval"}
+	machineCommands = []string{"tokens link", "demo", "upgrade", "db", "key", "serve", "ready", "doctor", "mcp", "sandbox", "plugins"}
+	serverCommands  = []string{"run", "call", "runs", "schedules", "workflows", "state", "secrets", "tokens", "connections", "eval", "login", "logout"}
 	fileCommands    = []string{"flowrun", "workflows edit", "import", "validate", "test", "graph", "init", "new", "config", "version", "plan", "schema", "fmt", "explain", "man", "help", "completion"}
 )
 
@@ -132,6 +136,9 @@ func (a *app) remoteError(err error) error {
 	server := a.find(serverKey)
 	if denied, ok := errors.AsType[*web.DeniedError](err); ok {
 		hint := "`flowrun tokens create` on its machine makes one; docs/commands.md says which scope a command needs"
+		if a.stringSetting(tokenFileKey) == "" && denied.Code == wire.CodeUnauthorized {
+			return &codedError{code: exitLogin, err: fmt.Errorf("the login at %s is good no more: it has expired, or was removed there", server.Value), hint: "`flowrun login " + server.Value + "` logs in again"}
+		}
 		if denied.Code == wire.CodeForbidden {
 			hint = cmp.Or(denied.Hint.Text, hint)
 		}
@@ -141,11 +148,15 @@ func (a *app) remoteError(err error) error {
 	if !ok {
 		return err
 	}
-	hint := "is the address right (" + server.Source + ")? HTTPS_PROXY and NO_PROXY hold"
+	return a.unreached(server.Value, "is the address right ("+server.Source+")? HTTPS_PROXY and NO_PROXY hold", gone)
+}
+
+// unreached says that a server can't be asked, and what may help.
+func (a *app) unreached(server, hint string, gone *web.GoneError) error {
 	if isUntrusted(gone) {
 		hint = "name the certificate of the authority that signed the server's with --ca-file or FLOWRUN_CA_FILE"
 	}
-	return &codedError{code: exitNoServer, err: fmt.Errorf("the server %s can't be asked: %w", server.Value, gone.Err), hint: hint}
+	return &codedError{code: exitNoServer, err: fmt.Errorf("the server %s can't be asked: %w", server, gone.Err), hint: hint}
 }
 
 func isUntrusted(err error) bool {
@@ -160,14 +171,29 @@ func (a *app) remote() (*web.Remote, error) {
 	if err != nil {
 		return nil, usageError(fmt.Errorf("%s does not name a server: %w", server.Source, err), "such as https://flowrun.example.com")
 	}
-	remote := &web.Remote{URL: address, Proxy: &httpproxy.Config{
-		HTTPSProxy: a.eitherEnv("HTTPS_PROXY"), HTTPProxy: a.eitherEnv("HTTP_PROXY"), NoProxy: a.eitherEnv("NO_PROXY"),
-	}}
-	if remote.Token, err = a.readToken(); err != nil {
+	remote := a.remoteAt(address)
+	authority := a.find(caFileKey)
+	if a.stringSetting(tokenFileKey) != "" {
+		remote.Token, err = a.readToken()
+	} else {
+		var login keptLogin
+		login, remote.Token, err = a.readLogin(address.String())
+		if authority.Value == "" && login.CAFile != "" {
+			authority = candidate{Value: login.CAFile, Source: "flowrun login"}
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
-	remote.Roots, err = a.readRoots()
+	remote.Roots, err = a.readRoots(authority)
 	return remote, err
+}
+
+// remoteAt is a server by its address alone.
+func (a *app) remoteAt(address *url.URL) *web.Remote {
+	return &web.Remote{URL: address, Proxy: &httpproxy.Config{
+		HTTPSProxy: a.eitherEnv("HTTPS_PROXY"), HTTPProxy: a.eitherEnv("HTTP_PROXY"), NoProxy: a.eitherEnv("NO_PROXY"),
+	}}
 }
 
 // eitherEnv reads a variable that is also written in small letters.
@@ -182,9 +208,6 @@ func (a *app) eitherEnv(name string) string {
 // environment are read by others.
 func (a *app) readToken() (string, error) {
 	file := a.find(tokenFileKey)
-	if file.Value == "" {
-		return "", &codedError{code: exitLogin, err: fmt.Errorf("the server %s wants a token", a.stringSetting(serverKey)), hint: "name a file that holds one with --token-file or FLOWRUN_TOKEN_FILE; `flowrun tokens create` on its machine makes one"}
-	}
 	path := a.abs(file.Value)
 	if info, err := os.Stat(path); err == nil && info.Mode()&fs.ModePerm&0o007 != 0 {
 		return "", usageError(fmt.Errorf("the file of the token (%s) may be read by everybody", file.Source), "take that away with chmod o-rwx")
@@ -201,8 +224,7 @@ func (a *app) readToken() (string, error) {
 }
 
 // readRoots reads the authorities that are trusted besides the system's own; nil = none.
-func (a *app) readRoots() (*x509.CertPool, error) {
-	file := a.find(caFileKey)
+func (a *app) readRoots(file candidate) (*x509.CertPool, error) {
 	if file.Value == "" {
 		return nil, nil
 	}

@@ -92,6 +92,7 @@ func (s *serving) listen(_ context.Context, info *web.Owner) error {
 func (s *serving) start(o *owner, session *session, project *workspace.Workspace, api web.Options) error {
 	a := s.app
 	s.engine, api.NoRemoteAdmin = o.engine, s.settings.NoRemoteAdmin
+	api.Devices = guard.NewDevices(a.sys.Now, a.sys.Entropy)
 	s.assistants = s.newAssistants(o, api)
 	server, err := web.NewServer(s.listener, web.ServerOptions{
 		MCP: s.assistants,
@@ -99,7 +100,7 @@ func (s *serving) start(o *owner, session *session, project *workspace.Workspace
 		LoginPage: page.NewLogin(), Metrics: o.watch.metrics.Handler(), Observe: o.watch.metrics.HTTP,
 		Page: page.Routes(page.Options{
 			Engine: o.engine, Catalog: engine.Offline{Workspace: project}, Now: a.sys.Now, Location: a.times.Location, Version: a.sys.Version,
-			Config: session.at.projectFile, StateDir: session.at.stateDir, Since: api.Owner.Since, Metrics: true, Go: s.run,
+			Config: session.at.projectFile, StateDir: session.at.stateDir, Since: api.Owner.Since, Metrics: true, Go: s.run, Devices: api.Devices,
 			Flags: a.placeFlags(), Log: a.log,
 		}),
 	})

@@ -115,13 +115,13 @@ func defaultOf(f *pflag.Flag) string {
 // valueWords are what flags take, by the name of the flag.
 var valueWords = sync.OnceValue(func() map[string]string {
 	return map[string]string{
-		"accept-key": "KEY", "allow": "run|approve", "approve-after": "DURATION", "at": "TIME", "attach": "NAME=ADDR", "by": "KIND", "case": "NAME", "checksums": "URL",
+		"accept-key": "KEY", "allow": "run|approve", "approve-after": "DURATION", "at": "TIME", "attach": "NAME=ADDR", "by": "KIND", "ca-file": "FILE", "case": "NAME", "checksums": "URL",
 		"color": "WHEN", "config": "FILE", "connection": "NAME", "cursor": "CURSOR", "digest": "sha256:HEX", "dir": "FOLDER", "env": "NAME",
 		"expires": "DURATION|TIME", "form": "NAME=VALUE", "format": "FORMAT", "from": "TIME", "from-file": "FILE", "input": "NAME=VALUE", "inputs": "FILE",
 		"junit": "FILE", "label": "NAME=VALUE", "lang": "LANGUAGE", "level": "LEVEL", "listen": "HOST:PORT", "live": "NAME", "log-format": "FORMAT",
 		"log-level": "LEVEL", "mocks": "FILE", "module": "PATH", "name": "NAME", "out": "FILE", "output": "FORMAT", "outputs": "JSON|@FILE",
-		"payload": "JSON|@FILE", "plugin-log": "NAME", "query": "EXPR", "releases": "URL", "record": "RUN", "run": "RUN", "scheduled-at": "TIME", "scope": "SCOPE", "sdk": "VERSION|FOLDER",
-		"since": "TIME|DURATION", "state": "FOLDER", "status": "STATUS", "template": "NAME", "to": "SOURCE", "token-env": "NAME", "until": "TIME", "with": "JSON|@FILE|-",
+		"payload": "JSON|@FILE", "plugin-log": "NAME", "query": "EXPR", "releases": "URL", "record": "RUN", "run": "RUN", "scheduled-at": "TIME", "scope": "SCOPE", "sdk": "VERSION|FOLDER", "server": "URL",
+		"since": "TIME|DURATION", "state": "FOLDER", "status": "STATUS", "template": "NAME", "to": "SOURCE", "token-env": "NAME", "token-file": "FILE", "until": "TIME", "with": "JSON|@FILE|-",
 		"step": "STEP", "workflow": "NAME", "write": "FILE",
 	}
 })

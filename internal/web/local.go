@@ -24,6 +24,9 @@ type localRoute struct {
 // tells paths of the machine, or touches the key.
 const onSocket guard.Scope = ""
 
+// anybody is the scope of what a program without a token asks over TCP: for a login.
+const anybody guard.Scope = "anybody"
+
 // localRoutes are for our own commands: below /local. Those with a scope are served over TCP
 // too (ADR 91).
 func localRoutes() []localRoute {
@@ -53,6 +56,9 @@ func localRoutes() []localRoute {
 		{"GET /tokens", guard.Admin, listing(ofNothing((*server).ListAccessTokens))},
 		{"POST /tokens", guard.Admin, taking(http.StatusOK, bodyCap, (*server).createToken)},
 		{"POST /tokens/remove", guard.Admin, taking(http.StatusOK, bodyCap, (*server).removeToken)},
+		{"POST /login", anybody, (*server).beginLogin},
+		{"POST /login/poll", anybody, (*server).pollLogin},
+		{"POST /logout", guard.Viewer, mayTake(http.StatusOK, (*server).endLogin)},
 		{"POST /login-link", onSocket, mayTake(http.StatusOK, (*server).loginLink)},
 	}
 }

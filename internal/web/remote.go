@@ -70,8 +70,7 @@ func isLoopback(host string) bool {
 // itself. The error is a *GoneError when it can't be reached, a *DeniedError when it does
 // not take the token.
 func DialRemote(ctx context.Context, r Remote) (*Client, *Owner, error) {
-	client := NewClient(&tokenTransport{token: r.Token, next: r.transport()})
-	client.base, client.http.CheckRedirect = r.URL.String(), func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client := r.client()
 	asked, cancel := context.WithTimeout(ctx, remoteDial+remoteHandshake)
 	defer cancel()
 	owner, err := client.Owner(asked)
@@ -83,6 +82,13 @@ func DialRemote(ctx context.Context, r Remote) (*Client, *Owner, error) {
 		return nil, nil, err
 	}
 	return client, owner, nil
+}
+
+// client asks the server; it has asked nothing yet.
+func (r Remote) client() *Client {
+	client := NewClient(&tokenTransport{token: r.Token, next: r.transport()})
+	client.base, client.http.CheckRedirect = r.URL.String(), func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return client
 }
 
 func (r Remote) transport() *http.Transport {
@@ -114,6 +120,9 @@ type tokenTransport struct {
 
 // RoundTrip implements http.RoundTripper.
 func (b *tokenTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	if b.token == "" {
+		return b.next.RoundTrip(request)
+	}
 	sent := request.Clone(request.Context())
 	sent.Header.Set("Authorization", "Bearer "+b.token)
 	return b.next.RoundTrip(sent)

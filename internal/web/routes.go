@@ -175,6 +175,8 @@ type Options struct {
 	Tokens
 	Owner Owner
 	Gate  *Gate
+	// Devices are the programs that wait for a login; nil = there is no page to approve it.
+	Devices *guard.Devices
 	// NoRemoteAdmin refuses over TCP what of /local needs the scope admin.
 	NoRemoteAdmin bool
 	// LoginLink makes a login link of the TCP server; nil, or an answer of "", says
@@ -214,7 +216,9 @@ func API(o Options) []guard.Route {
 	var routes []guard.Route
 	for _, route := range s.routes() {
 		face := route.Face
-		if face == FaceSocket && route.Scope != onSocket {
+		if face == FaceSocket && route.Scope == anybody {
+			face, route.Scope, route.Face = guard.FaceOpen, "", guard.FaceOpen
+		} else if face == FaceSocket && route.Scope != onSocket {
 			face = guard.FaceAPI
 			if o.NoRemoteAdmin && route.Scope == guard.Admin {
 				route.handle = closedHere

@@ -21,7 +21,9 @@ func ask(t *testing.T, method, address, path, token, body string) (int, string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header = bearer(token)
+	if token != "" {
+		request.Header = bearer(token)
+	}
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
@@ -78,7 +80,7 @@ func TestWhatOnlyAnAdminDoesFromAfarCanBeClosed(t *testing.T) {
 	_, address := p.listen(func(o *web.ServerOptions) { o.API.NoRemoteAdmin = true })
 	admin, closed, open := p.adminToken(), 0, 0
 	for _, route := range web.Routes() {
-		if route.Face != web.FaceSocket || route.Scope == "" {
+		if route.Face != web.FaceSocket || route.Scope == "" || strings.Contains(route.Pattern, "/local/log") { // logins, and the end of the token
 			continue
 		}
 		method, path := fill(route.Pattern, "x")

@@ -67,7 +67,7 @@ func TestWhatIsOpen(t *testing.T) {
 		}
 	}
 	slices.Sort(open)
-	want := []string{"GET /healthz", "GET /login", "GET /readyz", "GET /static/{file}", "POST /login"}
+	want := []string{"GET /healthz", "GET /login", "GET /readyz", "GET /static/{file}", "POST /api/v1/local/login", "POST /api/v1/local/login/poll", "POST /login"}
 	if !slices.Equal(open, want) {
 		t.Errorf("open are %q, want %q", open, want)
 	}

@@ -51,6 +51,7 @@ type Caller struct {
 	Scope  Scope
 	Remote string // the address
 	CSRF   string // of a session
+	Grant  string // of a session: the id of the token that it was made with; "" = a login link
 }
 
 // By is how events name the caller: who, and from where.

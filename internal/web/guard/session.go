@@ -43,7 +43,7 @@ type session struct {
 }
 
 func (s *session) caller(remote string) Caller {
-	return Caller{Name: s.name, Scope: s.scope, Remote: remote, CSRF: s.mark}
+	return Caller{Name: s.name, Scope: s.scope, Remote: remote, CSRF: s.mark, Grant: s.grant}
 }
 
 // markOf returns what the forms of a session hold. It is worked out of the cookie,

@@ -60,9 +60,11 @@ type Options struct {
 	Metrics  bool      // whether there is /metrics
 	// Go runs what goes on while nobody looks, such as a login: the server owns it,
 	// ends its context when it drains, and waits for it. nil = there is no such thing.
-	Go    func(func(ctx context.Context))
-	Flags []string     // that every command shown needs besides its own: --sandbox
-	Log   *slog.Logger // nil = discards
+	Go func(func(ctx context.Context))
+	// Devices are the programs that wait for a person to log them in; nil = none does.
+	Devices *guard.Devices
+	Flags   []string     // that every command shown needs besides its own: --sandbox
+	Log     *slog.Logger // nil = discards
 }
 
 // Routes returns every route of the page. Pages ask for the viewer's scope,

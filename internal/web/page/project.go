@@ -159,6 +159,7 @@ func (s *site) projectViews() []view {
 		{pattern: "/plugins/{plugin}", build: s.plugin},
 		{pattern: "/plugins/{plugin}/{action}", build: s.pluginAction},
 		{pattern: "/system", build: s.system},
+		{pattern: "/device", build: s.device},
 	}
 }
 
@@ -178,5 +179,6 @@ func (s *site) projectActions() []action {
 		{"/connections/{name}/stop", "operator", s.endLogin},
 		{"/connections/{name}/logout", "operator", ofConnection(s, s.logoutConnection)},
 		{"/system/backup", "admin", s.backup},
+		{"/device", "operator", s.decideDevice},
 	}
 }
