@@ -65,9 +65,15 @@ func (e *Engine) begin(ctx context.Context, checked *workspace.Checked, inputs j
 // handOn lets a new run refer to the large values that it takes over: of the run that it
 // repeats, and of the one that it follows.
 func (e *Engine) handOn(request *local.StartRequest, options startOptions) error {
-	from := []string{options.rerunOf}
-	if options.Fire != nil {
+	var from []string
+	if options.rerunOf != "" {
+		from = append(from, options.rerunOf)
+	}
+	if options.Fire != nil && options.Fire.From != "" {
 		from = append(from, options.Fire.From)
+	}
+	if from == nil {
+		return nil
 	}
 	taken, err := json.Marshal(options.taken)
 	if err != nil {
@@ -75,9 +81,6 @@ func (e *Engine) handOn(request *local.StartRequest, options startOptions) error
 	}
 	for _, run := range from {
 		for _, document := range []json.RawMessage{request.Start.Inputs, options.Outputs, taken} {
-			if run == "" {
-				continue
-			}
 			if err := store.HandOn(e.store.Blobs(nil), run, request.Row.ID, document); err != nil {
 				return err
 			}

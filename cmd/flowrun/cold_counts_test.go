@@ -16,10 +16,10 @@ import (
 // What a whole command of one step allocates at most, beyond what its packages make before
 // main (TestIssue17_PackagesInitialiseLittle): some hundreds more than it does.
 const (
-	maxLetAllocs    = 10_200
-	maxLetBytes     = 1_500_000
-	maxPluginAllocs = 21_700
-	maxPluginBytes  = 3_000_000
+	maxLetAllocs    = 7_900
+	maxLetBytes     = 1_100_000
+	maxPluginAllocs = 18_900
+	maxPluginBytes  = 2_600_000
 )
 
 // commandCounts is what one command allocated, in a process of its own.

@@ -11,6 +11,7 @@ import (
 
 	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
 	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/jsontext"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -124,7 +125,7 @@ func cutRecord(record *journal.Record) (*journal.Record, []cut, []largeBlob, err
 		if len(value) <= blobThreshold {
 			return value
 		}
-		if isJSON && !journal.Plain(value) { // the text that a small value would have in the record
+		if isJSON && !jsontext.Plain(value) { // the text that a small value would have in the record
 			encoded, err := json.Marshal(json.RawMessage(value))
 			if err != nil {
 				failure = fmt.Errorf("encode record %d: %s: %w", record.Seq, at, err)

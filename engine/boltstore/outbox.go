@@ -125,7 +125,7 @@ func (w *writer) epochOf() (uint64, error) {
 
 // encodeEntry returns the parts of an entry in JSON.
 func encodeEntry(entry runs.OutboxEntry, row []byte) ([][]byte, error) {
-	encoded, err := json.Marshal(entry)
+	encoded, err := entry.Encode()
 	if err != nil {
 		return nil, fmt.Errorf("encode outbox entry: %w", err)
 	}

@@ -245,7 +245,7 @@ type rowChange struct {
 }
 
 func newRowChange(key []byte, row *runs.Run) (*rowChange, error) {
-	encoded, err := json.Marshal(row)
+	encoded, err := row.Encode()
 	if err != nil {
 		return nil, fmt.Errorf("encode row: %w", err)
 	}

@@ -33,6 +33,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/jsontext"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
@@ -130,7 +131,7 @@ func withoutLarge(commands []journal.Command) (small []journal.Command, more int
 			continue
 		}
 		for name, value := range finish.Outputs {
-			if len(value) < largeOutput || !journal.Plain(value) {
+			if len(value) < largeOutput || !jsontext.Plain(value) {
 				continue
 			}
 			if small[i].Finish == finish { // the first one: others keep theirs

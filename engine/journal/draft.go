@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/flowrun/flowrun/engine/jsontext"
 )
 
 // Draft is a record in the making: an event that was encoded, and is to be applied as the
@@ -42,12 +44,12 @@ func NewDraft(seq uint64, ev Event) (*Draft, error) {
 	d.b = strconv.AppendUint(d.b, seq, 10)
 	d.b = append(d.b, `,"event":`...)
 	d.event = len(d.b)
-	w := writer{b: d.b}
+	w := writer{jsontext.Writer{Out: d.b}}
 	w.event(&normal)
-	if w.err != nil {
-		return nil, fmt.Errorf("encode %s event: %w", ev.Kind, w.err)
+	if w.Err != nil {
+		return nil, fmt.Errorf("encode %s event: %w", ev.Kind, w.Err)
 	}
-	d.b = w.b
+	d.b = w.Out
 	if !isNormal {
 		d.record.Event = Event{}
 		if err := json.Unmarshal(d.b[d.event:], &d.record.Event); err != nil {
@@ -77,17 +79,17 @@ func (d *Draft) Record(commands []Command) (record *Record, size int, err error)
 	record = &d.record
 	record.Commands = commands
 	size = d.EventBytes()
-	w := writer{b: d.b}
+	w := writer{jsontext.Writer{Out: d.b}}
 	if len(commands) > 0 {
-		w.b = append(w.b, `,"commands":`...)
-		begin := len(w.b)
+		w.Out = append(w.Out, `,"commands":`...)
+		begin := len(w.Out)
 		w.commands(commands)
-		size += len(w.b) - begin
+		size += len(w.Out) - begin
 	}
-	if w.err != nil {
-		return nil, 0, fmt.Errorf("encode commands: %w", w.err)
+	if w.Err != nil {
+		return nil, 0, fmt.Errorf("encode commands: %w", w.Err)
 	}
-	record.encoded = append(w.b, '}')
+	record.encoded = append(w.Out, '}')
 	if d.room != nil {
 		if &record.encoded[0] == &(*d.room)[:1][0] { // it found place in it
 			record.encoded = bytes.Clone(record.encoded)
@@ -116,7 +118,7 @@ func (ev *Event) normalized() (event Event, normal bool) {
 	normal = normalTime(ev.At) && utf8.ValidString(ev.Path) && utf8.ValidString(ev.By) && utf8.ValidString(string(ev.Kind)) &&
 		ev.Interrupted == nil && ev.Unsent == nil && normalHolds(ev) && ev.Start.normal()
 	if c := ev.Completed; c != nil {
-		if !Plain(c.Output) {
+		if !jsontext.Plain(c.Output) {
 			text, err := json.Marshal(c.Output)
 			if err != nil {
 				return event, false
@@ -162,7 +164,7 @@ func (s *Start) normal() bool {
 			return false
 		}
 	}
-	return Plain(s.Inputs) && normalTime(s.ScheduledAt) && normalTime(s.TriggerAt) && normalJSON(s.TriggerItem) && normalJSON(s.TriggerOutputs)
+	return jsontext.Plain(s.Inputs) && normalTime(s.ScheduledAt) && normalTime(s.TriggerAt) && normalJSON(s.TriggerItem) && normalJSON(s.TriggerOutputs)
 }
 
 // normalTime reports whether a time is in UTC and has no monotonic clock.
@@ -175,4 +177,4 @@ func normalTime(t time.Time) bool {
 func normalBytes(data []byte) bool { return data == nil || len(data) > 0 }
 
 // normalJSON is normalBytes for JSON.
-func normalJSON(raw json.RawMessage) bool { return raw == nil || len(raw) > 0 && Plain(raw) }
+func normalJSON(raw json.RawMessage) bool { return raw == nil || len(raw) > 0 && jsontext.Plain(raw) }

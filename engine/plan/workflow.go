@@ -1,6 +1,6 @@
 // Package plan holds a checked, normalized workflow as plain data: what the
 // checker makes, the store keeps and the Machine interprets. It imports the
-// standard library alone; schemas and expressions stand in it as text, so that a
+// standard library alone, and what writes JSON; schemas and expressions stand in it as text, so that a
 // stored plan has no types to migrate.
 package plan
 
@@ -258,9 +258,6 @@ type TextPart struct {
 
 // IsZero reports whether the value was not written.
 func (v Value) IsZero() bool { return v.Kind == "" }
-
-// Encode returns the plan as JSON: the same bytes for the same plan.
-func (w *Workflow) Encode() ([]byte, error) { return json.Marshal(w) }
 
 // Decode reads what Encode wrote. A plan of a newer format is refused.
 func Decode(data []byte) (*Workflow, error) {

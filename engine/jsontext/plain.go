@@ -1,4 +1,4 @@
-package journal
+package jsontext
 
 import "encoding/binary"
 

@@ -1,11 +1,11 @@
-package journal_test
+package jsontext_test
 
 import (
 	"bytes"
 	"encoding/json"
 	"testing"
 
-	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/jsontext"
 )
 
 // FuzzPlain: a text that is plain is what json.Marshal writes of it, byte for byte.
@@ -15,7 +15,7 @@ func FuzzPlain(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		got := journal.Plain(text)
+		got := jsontext.Plain(text)
 		if want := slowPlain(text); got != want && bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) < 1000 {
 			t.Errorf("%q is plain: %v, want %v", text, got, want)
 		}
@@ -38,7 +38,7 @@ func TestWhatIsPlain(t *testing.T) {
 	for text, want := range map[string]bool{
 		`{"a":[1,"b c"],"d":null}`: true, `"a\" b"`: true, `[1, 2]`: false, `"<b>"`: false, "\"\u2029\"": false, ``: false, `{`: false, "[]\n": false,
 	} {
-		if got := journal.Plain([]byte(text)); got != want {
+		if got := jsontext.Plain([]byte(text)); got != want {
 			t.Errorf("%q is plain: %v, want %v", text, got, want)
 		}
 	}
