@@ -1,7 +1,7 @@
 GO ?= go
 LINT = $(GO) -C tools tool golangci-lint
 
-.PHONY: check build test race fuzz lint gen gen-check golden bench bench-peers bench-go examples peers browser oidc slow
+.PHONY: check build test race fuzz lint gen gen-check golden bench bench-peers bench-start bench-go examples peers browser oidc slow
 .PHONY: large sound sound-mutants faults power syscalls full-disk corruption kill revisions crash triggers schedules backups soak sim sim-driver replay timers tokens evil canary growth swaps cgroup shutdown hostile row-mutants mutants walks
 .PHONY: licences vulnerabilities release release-check image image-check reproduce
 
@@ -52,6 +52,9 @@ bench: ## flowrun beside the floor and its peers, in one go: docs/performance.md
 bench-peers: ## what other engines do with the same work: each is said and left out where it does not build
 	mkdir -p bin/bench
 	GO=$(GO) ./scripts/bench-peers bin/bench/peers.jsonl
+
+bench-start: ## how soon `version`, `validate` and completion answer, beside Terraform and gh where they are installed: docs/performance.md
+	$(GO) run ./bench/start -doc docs/performance.md
 
 bench-go: ## the Go benchmarks of bench/
 	$(GO) test -run '^$$' -bench . ./bench/...

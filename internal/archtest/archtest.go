@@ -75,6 +75,7 @@ func ProductRules() Rules { //nolint:funlen // a table
 			"bench/figures":                  {},
 			"bench/probe":                    {},
 			"bench/page":                     {"bench/figures"},
+			"bench/start":                    {"bench/figures", "bench/probe"},
 			"bench/floor":                    {"bench/figures", "bench/probe"},
 			"bench/scenarios":                {"bench/figures", "bench/probe", "engine", "engine/boltstore", "engine/collector", "engine/journal", "engine/runs", "engine/spec", "engine/store", "engine/workspace", "test/systrace"},
 			"test/walks":                     {"engine", "engine/runs", "engine/workspace", "internal/cli", "internal/web", "internal/web/guard", "sdk"},
