@@ -37,6 +37,21 @@ steps:
 outputs:
   done: ${{ steps.tell.status }}
 `
+	readItems = `flowrun: v1
+name: domains
+steps:
+  - {uses: core.log, with: {text: "it begins"}}
+  - {uses: core.log, with: {text: "it goes on"}}
+  - id: each
+    foreach: [a, b, c]
+    as: name
+    key: ${{ name }}
+    max_parallel: 1
+    on_error: collect
+    steps:
+      - {id: check, uses: core.assert, with: {that: "${{ name == 'b' }}", message: "${{ name }} is not b"}}
+  - {uses: core.fail, with: {message: "nothing is as it was"}}
+`
 )
 
 // readFolder is a project in which a run of a workflow with a sub-workflow failed, and a
@@ -188,5 +203,16 @@ func TestWhatReadsRunsFitsTheTerminal(t *testing.T) {
 		for _, columns := range []int{40, 80, 200} {
 			compareScreen(t, name, screenOf(t, dir, columns, args...), columns)
 		}
+	}
+}
+
+// TestALiveViewLeavesTheWholeRunOnTheScreen: what `run` leaves at 40, 80 and 200 columns has
+// the id, each step once and all that failed.
+func TestALiveViewLeavesTheWholeRunOnTheScreen(t *testing.T) {
+	t.Parallel()
+	dir := readFolder(t)
+	write(t, dir, "items.yaml", readItems)
+	for _, columns := range []int{40, 80, 200} {
+		compareScreen(t, "run", screenOf(t, dir, columns, "run", "items.yaml"), columns)
 	}
 }

@@ -22,6 +22,7 @@ type Live struct {
 	now      time.Time
 	answers  answering
 	answered []string // questions that stand above the block, for want of room in it
+	fails    itemFails
 }
 
 // NewLive returns a live view on a terminal; size tells its width and height.
@@ -35,6 +36,18 @@ func (l *Live) Apply(update engine.Update) {
 		l.above = append(l.above, logLine(update.Log, l.times, l.style))
 	}
 	l.model.apply(update)
+	if update.Kind == engine.UpdateStep && !isTop(update.Step.Path) {
+		text, said := l.fails.line(update.Step, func() string { return l.failText(update.Step) })
+		if said {
+			l.above = append(l.above, text)
+		}
+	}
+}
+
+// failText tells of a step of an item that failed.
+func (l *Live) failText(step *runs.Step) string {
+	failed := &row{step: *step}
+	return paintStep(l.style, step.Status, symbolOf(step.Status)) + " " + stepName(step) + "  " + paintStep(l.style, step.Status, string(step.Status)+" · "+failed.details(l.times, time.Time{}))
 }
 
 // Note shows a line above the block.
@@ -46,18 +59,30 @@ func (l *Live) Tick(now time.Time) {
 	l.draw(l.lines())
 }
 
-// Close draws the last state and leaves it on the screen.
+// Close leaves the last state on the screen, with all steps: what scrolls away is no longer
+// drawn again.
 func (l *Live) Close() {
-	l.Tick(l.now)
-	l.block.Leave()
+	width, height := l.size()
+	l.block.Fit(width)
+	_ = l.block.End(append(l.above, l.linesIn(max(height, liveRoom+len(l.model.rows)*mostRows))...)...)
+	l.above = nil
 }
+
+// mostRows is more than a step takes in the block.
+const mostRows = 1000
 
 // lines returns the block: the header, the steps that fit, and prompts.
 func (l *Live) lines() []string {
+	_, height := l.room()
+	return l.linesIn(height)
+}
+
+// linesIn are the lines of the block in a terminal of a height.
+func (l *Live) linesIn(height int) []string {
 	if l.model.run.ID == "" {
 		return nil
 	}
-	width, height := l.room()
+	width, _ := l.room()
 	var boxes []string
 	for _, prompt := range l.model.prompts() {
 		boxes = append(boxes, l.box(prompt, l.now, "", height-liveRoom-len(boxes))...)
@@ -66,7 +91,7 @@ func (l *Live) lines() []string {
 	lines := l.header(width)
 	names := 0
 	for _, r := range l.model.rows {
-		names = max(names, term.Width(term.Clean(r.step.Path)))
+		names = max(names, term.Width(stepName(&r.step)))
 	}
 	names = min(names, 24, width/2)
 	room := max(height-2-len(lines)-len(boxes), 3)
@@ -105,7 +130,7 @@ const leastName = 10
 // rowLines is a step with what there is to say of it. Its path is what one copies: it is
 // never cut. Where it leaves no room, the rest stands below it.
 func (l *Live) rowLines(r *row, names, width int) []string {
-	path := term.Clean(r.step.Path)
+	path := stepName(&r.step)
 	if term.Width(path) <= names {
 		return []string{l.rowLine(r, term.Pad(path, names), names, width)}
 	}
@@ -145,7 +170,7 @@ func paintDetails(style term.Style, status runs.StepStatus, text string) string 
 
 // fit returns the rows that have room, and how many do not: first those that
 // ended well make room, from the top, then those that have not begun, from the
-// bottom.
+// bottom; those that failed come last.
 func fit(rows []*row, room int, high func(*row) int) (shown []*row, left int) {
 	all := 0
 	for _, r := range rows {
@@ -164,6 +189,7 @@ func fit(rows []*row, room int, high func(*row) int) (shown []*row, left int) {
 	}
 	drop(slices.All(rows), func(status runs.StepStatus) bool { return status == runs.StepSucceeded || status == runs.StepSkipped })
 	drop(slices.Backward(rows), func(status runs.StepStatus) bool { return status == runs.StepPending })
+	drop(slices.Backward(rows), func(status runs.StepStatus) bool { return !isBad(status) })
 	drop(slices.Backward(rows), func(runs.StepStatus) bool { return true })
 	return slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return gone[r] }), len(gone)
 }

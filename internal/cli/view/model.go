@@ -117,6 +117,24 @@ func (r *row) counts() (running, retrying int) {
 	return max(running-len(r.waits), 0), retrying
 }
 
+// retries reports whether a step waits for its next attempt, and none for a person.
+func (m *model) retries() bool {
+	some := false
+	for _, r := range m.rows {
+		for _, step := range r.active {
+			some = some || step.Status == runs.StepRetrying
+			if step.ForPerson() {
+				return false
+			}
+		}
+		some = some || r.step.Status == runs.StepRetrying
+		if r.step.ForPerson() {
+			return false
+		}
+	}
+	return some
+}
+
 // prompts returns what people must do, in the order of the steps, and of a step's
 // items by their paths. Steps that ask for the same thing ask once.
 func (m *model) prompts() []*runs.Prompt {

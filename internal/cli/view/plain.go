@@ -3,8 +3,6 @@ package view
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,9 +16,6 @@ const (
 	loopEvery = 3 * time.Second  // how far a loop is
 	beatEvery = 30 * time.Second // that the run is still there
 )
-
-// itemErrorLines is how many failed steps of items get a line of their own.
-const itemErrorLines = 20
 
 // Plain prints one line per change of state, for what is no terminal.
 type Plain struct {
@@ -36,8 +31,9 @@ type Plain struct {
 	prompts      []*runs.Prompt // that were printed
 	polling      map[string]int // attempts of the steps that were said to poll
 	waitTold     bool           // the run was said to wait for a poll
-	itemFails    int
-	waiting      map[string][]string // log lines by top-level step, until the step's own line is out
+	fails        itemFails
+	retryHidden  bool       // the run was not said to wait, since it waits for the next attempt
+	waiting      []heldLine // log lines in their order, the first of which waits for its step's own line
 	waitingSince time.Time
 }
 
@@ -45,9 +41,12 @@ type Plain struct {
 func NewPlain(out io.Writer, style term.Style, times Times) *Plain {
 	return &Plain{
 		out: out, style: style, times: times, model: newModel(),
-		shown: map[string]string{}, loops: map[string]string{}, waiting: map[string][]string{}, polling: map[string]int{},
+		shown: map[string]string{}, loops: map[string]string{}, polling: map[string]int{},
 	}
 }
+
+// heldLine is a log line that waits, and the top-level step that it is of.
+type heldLine struct{ top, text string }
 
 // Apply prints what changed.
 func (p *Plain) Apply(update engine.Update) {
@@ -55,7 +54,7 @@ func (p *Plain) Apply(update engine.Update) {
 	p.model.apply(update)
 	switch update.Kind {
 	case engine.UpdateRun:
-		if text := runStatusText(p.model.run); text != runStatusText(before) && !p.onlyPolls(before.Status) {
+		if text := runStatusText(p.model.run); text != runStatusText(before) && !p.onlyPolls(before.Status) && !p.onlyRetries(before.Status) {
 			if p.model.run.Status.Ended() {
 				p.releaseAll()
 			}
@@ -63,9 +62,7 @@ func (p *Plain) Apply(update engine.Update) {
 		}
 	case engine.UpdateStep:
 		p.step(update.Step)
-		if isTop(update.Step.Path) && update.Step.Status != runs.StepPending {
-			p.release(update.Step.Path)
-		}
+		p.release()
 	case engine.UpdateWait:
 		r := p.model.row(update.Path)
 		if isTop(update.Path) {
@@ -81,32 +78,34 @@ func (p *Plain) Apply(update engine.Update) {
 // holdFor is how long a log line waits for the line of its step at most.
 const holdFor = time.Second
 
-// log prints a log line. A line that comes before any news of its step waits
-// for that: a reader sees what speaks before what it says.
+// log prints a log line. A line that comes before any news of its step waits for that, and
+// those behind it wait too: a reader sees what speaks before what it says, and all lines in
+// their order.
 func (p *Plain) log(log *runs.Log) {
-	text, top := logLine(log, p.times, p.style), topOf(log.Step)
+	p.waiting = append(p.waiting, heldLine{topOf(log.Step), logLine(log, p.times, p.style)})
+	p.release()
+}
+
+// release prints the lines that wait for nothing any more.
+func (p *Plain) release() {
+	for len(p.waiting) > 0 && p.isKnown(p.waiting[0].top) {
+		p.line(p.waiting[0].text)
+		p.waiting = p.waiting[1:]
+	}
+}
+
+// isKnown reports whether there was news of a top-level step; "" is the run.
+func (p *Plain) isKnown(top string) bool {
 	step := p.model.index[top]
-	if top == "" || step != nil && step.shownStatus() != runs.StepPending {
-		p.line(text)
-		return
-	}
-	p.waiting[top] = append(p.waiting[top], text)
+	return top == "" || step != nil && step.shownStatus() != runs.StepPending
 }
 
-// release prints the lines that waited for a step.
-func (p *Plain) release(top string) {
-	for _, text := range p.waiting[top] {
-		p.line(text)
-	}
-	delete(p.waiting, top)
-}
-
-// releaseAll prints what has waited, of all steps by name.
+// releaseAll prints what has waited.
 func (p *Plain) releaseAll() {
-	for _, top := range slices.Sorted(maps.Keys(p.waiting)) {
-		p.release(top)
+	for _, held := range p.waiting {
+		p.line(held.text)
 	}
-	p.waitingSince = time.Time{}
+	p.waiting, p.waitingSince = nil, time.Time{}
 }
 
 // releaseLate prints what has waited too long.
@@ -135,16 +134,8 @@ func (p *Plain) step(step *runs.Step) {
 		p.rowLine(p.model.row(step.Path))
 		return
 	}
-	if step.Status != runs.StepFailed && step.Status != runs.StepUnknown || p.shown[step.Path] == string(step.Status) {
-		return
-	}
-	p.shown[step.Path] = string(step.Status)
-	p.itemFails++
-	switch {
-	case p.itemFails == itemErrorLines+1:
-		p.say("more items fail; their steps are not printed one by one")
-	case p.itemFails <= itemErrorLines:
-		p.say(p.stepText(step.Path, step.Status, &row{step: *step}))
+	if text, said := p.fails.line(step, func() string { return p.stepText(step.Path, step.Status, &row{step: *step}) }); said {
+		p.say(text)
 	}
 }
 
@@ -165,8 +156,26 @@ func (p *Plain) rowLine(r *row) {
 	if p.pollsOn(r, status) {
 		return
 	}
+	retried := status == runs.StepRunning && strings.HasPrefix(p.shown[r.step.Path], string(runs.StepRetrying)+" ")
 	p.shown[r.step.Path] = mark
+	if retried { // when it would be, was said
+		return
+	}
 	p.say(p.stepText(r.step.Path, status, r))
+}
+
+// onlyRetries reports whether the run waits for the next attempt of a step alone, which was
+// said of the step, or goes on after such a wait.
+func (p *Plain) onlyRetries(before runs.Status) bool {
+	switch after := p.model.run.Status; {
+	case after == runs.RunWaiting && before == runs.RunRunning:
+		p.retryHidden = p.model.retries()
+		return p.retryHidden
+	case after == runs.RunRunning && before == runs.RunWaiting && p.retryHidden:
+		p.retryHidden = false
+		return true
+	}
+	return false
 }
 
 // pollsOn reports whether a step does what it has done since its first poll: a
@@ -197,7 +206,7 @@ func (p *Plain) onlyPolls(before runs.Status) bool {
 }
 
 func (p *Plain) stepText(path string, status runs.StepStatus, r *row) string {
-	name, details := term.Clean(path), r.details(p.times, time.Time{})
+	name, details := stepName(&r.step), r.details(p.times, time.Time{})
 	if status == runs.StepWaiting && strings.HasPrefix(details, "waiting (") {
 		return name + " " + paintStep(p.style, status, details) // it says the status itself
 	}

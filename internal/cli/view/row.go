@@ -62,6 +62,50 @@ func (r *row) shownStatus() runs.StepStatus {
 	return r.step.Status
 }
 
+// stepName is how a step is shown: its path, and of one that its author gave no id what it
+// does.
+func stepName(step *runs.Step) string {
+	path, does := term.Clean(step.Path), step.Uses
+	if does == "" && step.Items > 0 {
+		does = "foreach"
+	}
+	if !isNumbered(runs.ParsePath(step.Path).Step) || does == "" {
+		return path
+	}
+	return path + " (" + term.Clean(does) + ")"
+}
+
+// isNumbered reports whether an id was made of a step's place.
+func isNumbered(id string) bool {
+	number, ok := strings.CutPrefix(id, "_")
+	return ok && number != "" && strings.Trim(number, "0123456789") == ""
+}
+
+// itemErrorLines is how many failed steps of items get a line of their own.
+const itemErrorLines = 20
+
+// itemFails tells of the steps of items that failed, each once, and of the first ones alone.
+type itemFails struct {
+	told map[string]bool
+	n    int
+}
+
+// line is what there is to say of a step of an item.
+func (f *itemFails) line(step *runs.Step, text func() string) (line string, said bool) {
+	if !isBad(step.Status) || f.told[step.Path] {
+		return "", false
+	}
+	if f.told == nil {
+		f.told = map[string]bool{}
+	}
+	f.told[step.Path] = true
+	f.n++
+	if f.n <= itemErrorLines {
+		return text(), true
+	}
+	return "more items fail; their steps are not printed one by one", f.n == itemErrorLines+1
+}
+
 // details returns what there is to say of a row besides its status, most
 // telling first.
 func (r *row) details(times Times, now time.Time) string {

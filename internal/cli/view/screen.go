@@ -47,6 +47,8 @@ func (s *screen) box(prompt *runs.Prompt, now time.Time, cancel string, room int
 
 // draw prints the lines that wait, and draws the block below them.
 func (s *screen) draw(block []string) {
+	width, _ := s.size()
+	s.block.Fit(width)
 	_ = s.block.Print(s.above...)
 	s.above = nil
 	_ = s.block.Draw(block)

@@ -93,12 +93,12 @@ func TestPlainPrintsALogLineAfterTheLineOfItsStep(t *testing.T) {
 	plain.Apply(runUpdate(runs.RunSucceeded))
 	plain.Close()
 	want := `14:03:00 run 01x watch: running
-14:03:00 of the run
 14:03:00 a succeeded
-14:03:00 a: of a
-14:03:00 a: late
 14:03:00 b succeeded
 14:03:00 b[1].x: first item
+14:03:00 a: of a
+14:03:00 of the run
+14:03:00 a: late
 14:03:00 gone: of a step without news
 14:03:00 end: before the end
 14:03:01 run 01x watch: succeeded
