@@ -152,3 +152,23 @@ func TestLinksAndAnchorsAreThoseOfGitHub(t *testing.T) {
 		t.Errorf("anchors: %v", got)
 	}
 }
+
+func TestReadingEaseIsThatOfFlesch(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]int{
+		"a": 1, "the": 1, "be": 1, "tree": 1, "table": 2, "page": 1, "pages": 2, "needed": 2, "stored": 1, "named": 1, "workflow": 2, "durable": 3,
+		"before": 2, "certificate": 4, "3": 1, "schedules": 2, "takes": 1, "branches": 2, "people": 2, "service": 2,
+	} {
+		if got := Syllables(word); got != want {
+			t.Errorf("%s has %d syllables, want %d", word, got, want)
+		}
+	}
+	easy := ReadingEase([]byte("# Not counted\n\nThe cat sat on the mat. It was `a long word of code` and [a link](x).\n\n```text\nnot counted either\n```\n\n| no | table |\n|---|---|\n| a | b |\n"))
+	if want := (Ease{Words: 12, Sentences: 2, Syllables: 12}); easy != want {
+		t.Errorf("%+v, want %+v", easy, want)
+	}
+	hard := ReadingEase([]byte("Durability considerations necessitate comprehensive verification of administrative capabilities, notwithstanding organisational particularities.\n"))
+	if easy.Score() < 100 || hard.Score() > 0 {
+		t.Errorf("easy %.1f, hard %.1f", easy.Score(), hard.Score())
+	}
+}
