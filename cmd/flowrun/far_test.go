@@ -169,7 +169,14 @@ func serveFar(t *testing.T, binary, dir, secure string) string {
 		}
 		write(t, dir, "flowrun.yaml", farFiles["flowrun.yaml"]+"server: {tls_cert: cert.pem, tls_key: key.pem}\n")
 	}
-	server := farCommand(binary, dir, "serve", "--listen", "127.0.0.1:0")
+	url, _ := startFar(t, binary, dir, "127.0.0.1:0")
+	return url
+}
+
+// startFar starts a server that listens there, and returns its address once it answers.
+func startFar(t *testing.T, binary, dir, listen string) (string, *exec.Cmd) {
+	t.Helper()
+	server := farCommand(binary, dir, "serve", "--listen", listen)
 	var log bytes.Buffer
 	server.Stderr = &log
 	if err := server.Start(); err != nil {
@@ -195,7 +202,7 @@ func serveFar(t *testing.T, binary, dir, secure string) string {
 	if err != nil || owner.URL == "" {
 		t.Fatalf("no server: %v", err)
 	}
-	return owner.URL
+	return owner.URL, server
 }
 
 // certificateProgram is the program of the scripts that makes a certificate.

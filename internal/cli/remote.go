@@ -110,6 +110,7 @@ func (s *session) connectRemote(ctx context.Context) error {
 		limit = reachAgain
 		s.client.Close()
 	}
+	isNoted := false
 	for since := time.Now(); ; { //nolint:forbidigo // the wait is of the real clock
 		client, info, err := web.DialRemote(ctx, *remote)
 		if err == nil {
@@ -122,6 +123,10 @@ func (s *session) connectRemote(ctx context.Context) error {
 		}
 		if time.Since(since) >= limit {
 			return s.app.remoteError(gone)
+		}
+		if !isNoted {
+			isNoted = true
+			s.app.note("the server %s can't be reached; trying again for a minute", s.app.stringSetting(serverKey))
 		}
 		select {
 		case <-ctx.Done():

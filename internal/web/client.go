@@ -212,6 +212,10 @@ func (c *Client) exchange(ctx context.Context, request *http.Request) (*http.Res
 		return nil, goneError(ctx, err)
 	}
 	if response.StatusCode/100 != 2 {
+		if c.base != localBase && isProxys(response) {
+			_ = response.Body.Close()
+			return nil, &GoneError{Err: fmt.Errorf("what stands before it says %s", response.Status)}
+		}
 		err := readProblem(response)
 		if c.base != localBase {
 			err = denied(err)
@@ -219,6 +223,16 @@ func (c *Client) exchange(ctx context.Context, request *http.Request) (*http.Res
 		return nil, err
 	}
 	return response, nil
+}
+
+// isProxys reports whether an answer is a proxy's, which does not reach the server: that
+// one says what is wrong in its own form.
+func isProxys(response *http.Response) bool {
+	switch response.StatusCode {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return !strings.HasPrefix(response.Header.Get("Content-Type"), wire.ProblemType)
+	}
+	return false
 }
 
 // goneError tells a canceled request from an owner that is gone.
