@@ -205,6 +205,7 @@ func roomRules() map[string][]string {
 		"engine/upgrade":  {"engine/diag", "engine/plan", "engine/pluginhost", "engine/runs", "engine/schema", "engine/workspace"},
 		"engine/ports":    {"engine/dispatch", "engine/plan", "engine/runs", "engine/ratelimit", "engine/store", "engine/workspace"},
 		"engine/rundiff":  {"engine/plan", "engine/runs"},
+		"engine/runstats": {"engine/plan", "engine/runs"},
 		"engine/runquery": {"engine/diag", "engine/duration", "engine/eval", "engine/plan", "engine/runs", "engine/schema", "engine/store"},
 		"engine/preview":  {"engine/eval", "engine/fault", "engine/plan", "engine/runs", "engine/ratelimit", "engine/schema", "engine/workspace"},
 		"engine/services": {"engine/diag", "engine/fault", "engine/secret", "engine/store", "engine/plan", "engine/quota", "engine/runs", "engine/pluginhost"},
@@ -224,7 +225,7 @@ func parts() []string {
 // rooms are the parts of the engine that those who use it may name too: their types
 // are in its API.
 func rooms() []string {
-	return []string{"engine/access", "engine/calls", "engine/connections", "engine/deliver", "engine/fault", "engine/inforce", "engine/memory", "engine/preview", "engine/rundiff", "engine/runquery", "engine/services", "engine/trigger", "engine/upkeep", "engine/vitals", "engine/workspace"}
+	return []string{"engine/access", "engine/calls", "engine/connections", "engine/deliver", "engine/fault", "engine/inforce", "engine/memory", "engine/preview", "engine/rundiff", "engine/runquery", "engine/runstats", "engine/services", "engine/trigger", "engine/upkeep", "engine/vitals", "engine/workspace"}
 }
 
 // soleImporters are the libraries that one part of the product alone may import.

@@ -40,7 +40,7 @@ func (a *app) runsCommand() *cobra.Command {
 		}, goingRun(), func(ctx context.Context, run *runRef, _ []string) error { return a.watchRun(ctx, run) })), "text", "json", "jsonl"),
 		a.runsLogsCommand(), a.runsEventsCommand(), a.runsDiffCommand(),
 		a.runsCancelCommand(), a.runsResumeCommand(), a.runsRerunCommand(), a.runsDeliverCommand(),
-		a.runsExportCommand(), a.runsRemoveCommand(), a.runsSummaryCommand(), a.runsAcknowledgeCommand(),
+		a.runsExportCommand(), a.runsRemoveCommand(), a.runsSummaryCommand(), a.runsStatsCommand(), a.runsAcknowledgeCommand(),
 	}, a.decideCommands())...))
 }
 
