@@ -86,9 +86,24 @@ func TestADemoTakesNoFolderThatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "mine"), "letter.txt", "dear")
-	_, stderr, code := flowrunHere(t, buildBinary(t), dir, nil, "demo", "mine")
-	if _, err := os.Stat(filepath.Join(dir, "mine", "letter.txt")); code != 10 || err != nil || !strings.Contains(stderr, "mine is there already") {
-		t.Errorf("exit code %d, %v\n%s", code, err, stderr)
+	command := exec.Command(buildBinary(t), "demo", "mine")
+	command.Dir = dir
+	var notes strings.Builder
+	command.Stderr = &notes
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if link, _ := bufio.NewReader(stdout).ReadString('\n'); link != "" { // it ends without one
+		t.Error("it begins in a folder that is there")
+		_ = command.Process.Signal(syscall.SIGINT)
+	}
+	ended := command.Wait()
+	if _, err := os.Stat(filepath.Join(dir, "mine", "letter.txt")); command.ProcessState.ExitCode() != 10 || err != nil || !strings.Contains(notes.String(), "mine is there already") {
+		t.Errorf("it ended with %v, %v\n%s", ended, err, notes.String())
 	}
 }
 
