@@ -11,7 +11,7 @@ import (
 
 // generated are the comments that a page may have: they say where a part begins or ends
 // that a test or a command writes.
-var generated = regexp.MustCompile("^(figures: |profiles: |limits: |cases: |walks: |routes$|reach$|bodies$|to here: |end of |End of the tables|The tables of keys are written by|`UPDATE=1 go test )")
+var generated = regexp.MustCompile("^([a-z]+: .* writes( what stands from here)?$|routes$|reach$|bodies$|to here: |end of |End of the tables|The tables of keys are written by|`UPDATE=1 go test )")
 
 var comment = regexp.MustCompile(`(?s)<!--\s*(.*?)\s*-->`)
 

@@ -127,14 +127,15 @@ func TestASessionIsTypedInOneShell(t *testing.T) {
 func TestHiddenCommandsAreFound(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{
-		"<!-- file: a.yaml -->\n":                 1,
-		"a\n\n<!-- runs: flowrun x -->\n":         1,
-		"<!-- fails: flowrun x -->":               1,
-		"<!-- prints -->":                         1,
-		"<!-- routes -->\n<!-- end of limits -->": 0,
-		"`<!-- a comment in code -->`":            0,
-		"```text\n<!-- in a block -->\n```\n":     0,
-		"text <!-- in a line --> text":            1,
+		"<!-- file: a.yaml -->\n":                               1,
+		"a\n\n<!-- runs: flowrun x -->\n":                       1,
+		"<!-- fails: flowrun x -->":                             1,
+		"<!-- start: `make x` writes what stands from here -->": 0,
+		"<!-- prints -->":                                       1,
+		"<!-- routes -->\n<!-- end of limits -->":               0,
+		"`<!-- a comment in code -->`":                          0,
+		"```text\n<!-- in a block -->\n```\n":                   0,
+		"text <!-- in a line --> text":                          1,
 	} {
 		if got := Hidden([]byte(text)); len(got) != want {
 			t.Errorf("%q hides %q, want %d", text, got, want)
