@@ -21,10 +21,10 @@ var farCommands = []string{
 	"run greet.yaml -i name=Eve -o json", "run missing.yaml", "run broken.yaml", "run bad.yaml", "run greet.yaml -i name=Bob -o jsonl",
 	"run asks.yaml --no-wait",
 	"runs list -w greet -n 1", "runs list --query 'status == \"failed\"'", "runs list --query 'error.kind'", "runs list --label team=web -o json",
-	"runs show -w greet", "runs show -w greet made", "runs show -w greet -o json", "runs show 0000", "runs show @failed", "runs logs -w greet", "runs logs -w bad",
+	"runs show -w greet", "runs show -w greet made", "runs show -w greet -o json", "runs show 0000", "runs show @failed", "runs logs -w greet", "runs logs -w bad", "runs logs -w bad --failed", "runs logs -w greet --tail 1 -o jsonl", "runs list --all -n 3",
 	"runs steps -w greet", "runs output -w greet text", "runs output -w greet none", "runs cancel -w greet", "runs resume -w greet", "runs rerun -w greet", "runs rerun -w greet -i name=Zoe -o json",
 	"runs show @waiting", "runs reject @waiting --comment no", "runs approve @waiting --form limit=x", "runs approve @waiting --form limit=2 --comment fine", "runs approve @waiting",
-	"runs watch -w asks", "runs export -w nowhere",
+	"runs watch -w asks", "runs logs -f -w asks", "runs diff -w greet", "runs export -w nowhere",
 	"schedules", "schedules list -o json", "schedules pause daily/morning", "schedules", "schedules resume daily/morning", "schedules pause nothing/at-all", "schedules trigger daily/morning --detach",
 	"secrets list", "secrets set TOKEN --from-file value.txt", "secrets list", "secrets rm TOKEN", "secrets rm TOKEN",
 	"state counts", "state set counts n 5", "state get counts n", "state reset counts n", "state get nobody n",
@@ -36,7 +36,7 @@ var farCommands = []string{
 // farNeedsServer reports whether a command says something else where no process owns the
 // store: nobody drives runs, serves schedules or finds workflows then.
 func farNeedsServer(line string) bool {
-	for _, begin := range []string{"schedules", "state", "workflows", "run daily", "eval"} {
+	for _, begin := range []string{"schedules", "state", "workflows", "run daily", "eval", "runs list --all"} {
 		if strings.HasPrefix(line, begin) {
 			return true
 		}

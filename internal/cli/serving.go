@@ -96,7 +96,7 @@ func (s *serving) start(o *owner, session *session, project *workspace.Workspace
 	s.assistants = s.newAssistants(o, api)
 	server, err := web.NewServer(s.listener, web.ServerOptions{
 		MCP: s.assistants,
-		API: api, Hosts: s.settings.Hosts, TrustedProxies: s.settings.TrustedProxies, ProxiesOnly: s.settings.BehindProxy && s.tls == nil, Sessions: o.engine, TLS: s.tls, Now: a.sys.Now, Entropy: a.sys.Entropy, Log: a.log, HostName: a.sys.Host,
+		API: api, Hosts: s.settings.Hosts, TrustedProxies: s.settings.TrustedProxies, ProxiesOnly: s.proxiesOnly(), Sessions: o.engine, TLS: s.tls, Now: a.sys.Now, Entropy: a.sys.Entropy, Log: a.log, HostName: a.sys.Host,
 		LoginPage: page.NewLogin(), Metrics: o.watch.metrics.Handler(), Observe: o.watch.metrics.HTTP,
 		Page: page.Routes(page.Options{
 			Engine: o.engine, Catalog: engine.Offline{Workspace: project}, Now: a.sys.Now, Location: a.times.Location, Version: a.sys.Version,
@@ -110,6 +110,10 @@ func (s *serving) start(o *owner, session *session, project *workspace.Workspace
 	s.server, s.manager.alive = server, s.alive
 	return nil
 }
+
+// proxiesOnly reports whether a reverse proxy speaks TLS in the server's place: nothing else
+// may reach it then.
+func (s *serving) proxiesOnly() bool { return s.settings.BehindProxy && s.tls == nil }
 
 // alive reports whether the engine still answers: one that hangs is to be
 // started again.
@@ -136,6 +140,13 @@ func (s *serving) announce() error {
 		return s.demo.announce(s)
 	}
 	s.app.note("flowrun serves %s (Ctrl-C ends it)", s.server.URL())
+	if s.proxiesOnly() {
+		proxies := make([]string, len(s.settings.TrustedProxies))
+		for i, proxy := range s.settings.TrustedProxies {
+			proxies[i] = proxy.String()
+		}
+		s.app.note("it speaks no TLS itself: the proxy at %s does, and requests of that and of this machine alone are taken", strings.Join(proxies, ", "))
+	}
 	if s.app.jsonNotes || s.toJournal() { // where more people read than may log in
 		s.app.note("log in with a link or a token: `%s`, `%s`", s.app.commandText("tokens", "link"), s.app.commandText("tokens", "create", "--scope", "admin"))
 	} else {
