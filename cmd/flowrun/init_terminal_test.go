@@ -5,6 +5,7 @@ package main_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -35,7 +36,10 @@ func TestInitAsksInATerminal(t *testing.T) {
 		typeKeys(t, screen, "scedule\r")
 		screen.await(t, "(?s)there is no template .scedule.; a number, or did you mean .schedule..*Which\\? \\[hello\\]: $")
 		typeKeys(t, screen, "et\t\r")
-		screen.await(t, `Where\?.*\[flows\]: $`)
+		screen.await(t, `Where\?.*\]: $`)
+		if !strings.Contains(screen.text(), "this one [flows]: ") {
+			t.Fatalf("no new folder is proposed beside a letter:\n%s", screen.text())
+		}
 		typeKeys(t, screen, "\r")
 		screen.await(t, "(?s)created  flows/workflows/sales.yaml.*try: cd flows && flowrun run workflows/sales.yaml")
 		if err := command.Wait(); err != nil {
