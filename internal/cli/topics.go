@@ -88,6 +88,7 @@ flowrun.lock               what may run of each plugin; written by ` + "`flowrun
   sandbox/                 the state folder of sandbox runs
   backups/                 copies of the store by ` + "`flowrun db backup`" + `
 ~/.config/flowrun/config.yaml   settings of yours for all projects
+~/.local/state/flowrun/logins/  your logins at servers, sealed; written by ` + "`flowrun login`" + `
 
 ` + "`flowrun config paths`" + ` shows those in use here.
 `
