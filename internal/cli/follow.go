@@ -302,6 +302,7 @@ func (f *follower) apply(update engine.Update) {
 	case engine.UpdateRun:
 		f.run = *update.Run
 	case engine.UpdateStep:
+		f.noteDecision(f.steps[update.Step.Path], *update.Step)
 		delete(f.steps, update.Step.Path)
 		delete(f.others, update.Step.Path)
 		if update.Step.ForPerson() {

@@ -100,20 +100,40 @@ func (f *follower) pressed(ctx context.Context, key term.Key) {
 
 // decide sends an answer as `runs approve` and `runs reject` do.
 func (f *follower) decide(ctx context.Context, c *web.Client, answer view.Answer) {
-	act, done := engine.ActApprove, "approved"
+	act := engine.ActApprove
 	if !answer.Approved {
-		act, done = engine.ActReject, "rejected"
+		act = engine.ActReject
 	}
 	request := engine.DecideRequest{Form: answer.Form, Comment: answer.Comment, By: f.app.user()}
-	_, err := c.Decide(ctx, answer.Run, answer.Step.Path, act, request)
+	result, err := c.Decide(ctx, answer.Run, answer.Step.Path, act, request)
 	f.answers.decided <- func() {
 		f.answers.sending = false
 		if err != nil {
 			f.answers.live.Refused(answer, inputAsUsage(err))
-			return
+		} else if answer.Run != f.id { // of the run itself its feed tells
+			f.view.Note(decidedText(map[bool]string{true: "approved", false: "rejected"}[answer.Approved], result.Step, ""))
 		}
-		f.view.Note(fmt.Sprintf("%s %s", done, term.Clean(answer.Step.Path)))
 	}
+}
+
+// noteDecision tells of an answer to a step that waited for one, before what follows from it.
+func (f *follower) noteDecision(before, step runs.Step) {
+	if f.answers.live == nil || step.Decision == nil || before.Needs() != runs.NeedApprove || before.Decision != nil {
+		return
+	}
+	by := step.Decision.By
+	if by == f.app.user() {
+		by = ""
+	}
+	f.view.Note(decidedText(step.Answer(), step.Path, by))
+}
+
+func decidedText(what, path, by string) string {
+	text := what + " " + term.Clean(path)
+	if by != "" {
+		text += " by " + term.Clean(by)
+	}
+	return text
 }
 
 // edit opens a form in the person's editor.

@@ -219,7 +219,7 @@ func (p Page) Step(out io.Writer, run string, step runs.Step, logs []runs.Log) {
 	if step.Decision != nil {
 		line("decision", p.decision(step))
 	} else {
-		line("answer", string(step.Form))
+		p.form(out, run, step)
 	}
 	if len(step.Outputs) > 0 {
 		fmt.Fprintf(out, "\n%s\n", indentJSON(step.Outputs))
