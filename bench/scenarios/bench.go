@@ -63,9 +63,13 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 	return b, b.add(b.surroundings(ctx))
 }
 
-// build makes a program of the module as releases are made, without what cuts its size.
+// build makes a program of the module as releases are made, without what cuts its size. The
+// file is a copy of what the linker made, as that of a release is that was unpacked: the
+// linker writes through a map, a page at a time, and the kernel keeps such a file in single
+// pages. To map those at a start took 2 of 17 ms more than to map those of a copy.
 func build(ctx context.Context, path, source string, release bool) error {
-	args := []string{"build", "-o", path, "-ldflags=-s -w -buildid=", "-trimpath"}
+	linked := path + ".linked"
+	args := []string{"build", "-o", linked, "-ldflags=-s -w -buildid=", "-trimpath"}
 	if release {
 		args = append(args, "-tags=grpcnotrace")
 	}
@@ -79,7 +83,18 @@ func build(ctx context.Context, path, source string, release bool) error {
 	if output, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", source, err, output)
 	}
-	return nil
+	if err := copyProgram(path, linked); err != nil {
+		return fmt.Errorf("build %s: %w", source, err)
+	}
+	return os.Remove(linked)
+}
+
+func copyProgram(to, from string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o755)
 }
 
 // surroundings says where and of what this is measured.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	bolt "github.com/flowrun/flowrun/engine/boltstore/sealedpages"
+	"github.com/flowrun/flowrun/engine/stack"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -25,6 +26,7 @@ var errNothingWritten = errors.New("nothing written")
 // order. There is no timer: while one commit is at the disk, the next group
 // gathers by itself.
 func (s *Store) commitLoop() {
+	stack.Grow()
 	for {
 		group := s.queue.take()
 		if len(group) == 0 {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"sync"
+
+	"github.com/flowrun/flowrun/engine/stack"
 )
 
 // InProcess returns a transport that answers requests with handler, without a
@@ -25,6 +27,7 @@ func (t inProcess) RoundTrip(request *http.Request) (*http.Response, error) {
 	reader, writer := io.Pipe()
 	answer := &pipeWriter{pipe: writer, header: http.Header{}, ready: make(chan struct{})}
 	go func() {
+		stack.Grow()
 		defer answer.finish()
 		t.handler.ServeHTTP(answer, served)
 	}()
