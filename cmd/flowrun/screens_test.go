@@ -198,7 +198,7 @@ func TestWhatReadsRunsFitsTheTerminal(t *testing.T) {
 	t.Parallel()
 	dir := readFolder(t)
 	for name, args := range map[string][]string{
-		"list": {"runs", "list"}, "stats": {"runs", "stats", "-w", "weekly-review"}, "logs": {"runs", "logs", "@failed"}, "diff": {"runs", "diff", "last"},
+		"list": {"runs", "list"}, "show": {"runs", "show", "@failed"}, "stats": {"runs", "stats", "-w", "weekly-review"}, "logs": {"runs", "logs", "@failed"}, "diff": {"runs", "diff", "last"},
 	} {
 		for _, columns := range []int{40, 80, 200} {
 			compareScreen(t, name, screenOf(t, dir, columns, args...), columns)

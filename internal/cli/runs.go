@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,7 +25,8 @@ func (a *app) runsCommand() *cobra.Command {
 		a.runsListCommand(),
 		withText(a.onRun(&cobra.Command{
 			Use: "show [RUN] [STEP]", Short: "Show a run with its steps and outputs, or one of its steps",
-			Long:    "Show prints a run with its steps and outputs, or one of its steps with its log.\n" + runHelp,
+			Long: "Show prints a run with its inputs, steps and outputs, or one of its steps: what it was given, its attempts with\n" +
+				"their waits and times, its outputs and its log.\n" + runHelp,
 			Example: "  flowrun runs show\n  flowrun runs show last\n  flowrun runs show r5f8 'domains[example.com].whois'\n  flowrun runs show @failed -w weekly",
 		}, anyRun(), func(ctx context.Context, run *runRef, rest []string) error {
 			if len(rest) == 1 {
@@ -126,16 +128,29 @@ func flagFault(wrong *runquery.FilterError) error {
 
 func (a *app) showRun(ctx context.Context, run *runRef) error {
 	var steps []runs.Step // in the order of the file, which the result does not have
+	var inputs json.RawMessage
 	result, err := askRun(ctx, a, run, func(c *web.Client) (result *runs.Result, err error) {
 		if result, err = a.result(ctx, c, run.id); err == nil && a.output == "text" {
 			steps, err = c.StepsInShort(ctx, run.id)
 		}
+		if err == nil && a.output == "text" {
+			inputs, err = inputsGiven(ctx, c, run.id)
+		}
 		return result, err
 	})
 	return a.tell(result, err, func() {
-		a.page(a.sys.Stdout).Result(a.sys.Stdout, result, steps)
+		a.page(a.sys.Stdout).Result(a.sys.Stdout, result, steps, inputs)
 		a.afterShown(result)
 	})
+}
+
+// inputsGiven are the inputs that a run began with; secrets stand as references.
+func inputsGiven(ctx context.Context, c *web.Client, id string) (json.RawMessage, error) {
+	page, err := c.Events(ctx, id, 1, 1)
+	if err != nil || len(page.Items) == 0 || page.Items[0].Event.Start == nil {
+		return nil, err
+	}
+	return page.Items[0].Event.Start.Inputs, nil
 }
 
 // afterShown suggests what to do about a run that was shown.
@@ -159,12 +174,19 @@ func (a *app) showStep(ctx context.Context, run *runRef, path string) error {
 		return err
 	}
 	var logs []runs.Log
+	calls := view.StepCalls{Step: path}
 	if a.output == "text" {
+		if err := a.visitRun(ctx, run, func(c *web.Client) error {
+			calls = view.StepCalls{Step: path}
+			return eachEvent(ctx, c, run.id, 1, func(record *workspace.Event) { calls.Add(a.page(a.sys.Stdout), record) })
+		}); err != nil {
+			return err
+		}
 		if logs, err = askRun(ctx, a, run, func(c *web.Client) ([]runs.Log, error) { return c.Logs(ctx, run.id, path) }); err != nil {
 			return err
 		}
 	}
-	return a.print(step, func() { a.page(a.sys.Stdout).Step(a.sys.Stdout, run.id, step, logs) })
+	return a.print(step, func() { a.page(a.sys.Stdout).Step(a.sys.Stdout, run.id, step, calls, logs) })
 }
 
 // readStep returns a step of a run, or an error that names a near one.

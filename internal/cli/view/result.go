@@ -57,12 +57,13 @@ func JSON(out io.Writer, value any) error {
 
 // Result prints what `runs show` shows: on a failure the error first, then the
 // run, its steps, its outputs and the next command.
-func (p Page) Result(out io.Writer, result *runs.Result, steps []runs.Step) {
+func (p Page) Result(out io.Writer, result *runs.Result, steps []runs.Step, inputs json.RawMessage) {
 	if result.Error != nil {
 		p.Error(out, result)
 		fmt.Fprintln(out)
 	}
 	p.header(out, result)
+	p.Inputs(out, inputs)
 	if len(steps) > 0 {
 		fmt.Fprintln(out)
 		p.steps(out, steps)
@@ -155,7 +156,8 @@ func (p Page) steps(out io.Writer, steps []runs.Step) {
 		}
 		table.Rows = append(table.Rows, p.stepRow(step))
 	}
-	table.Write(out)
+	p.fitDetails(&table)
+	p.fitted(out, &table)
 	if len(left) > 0 {
 		fmt.Fprintf(out, "… more steps of items: %s; -o json has all\n", statusCounts(left))
 	}
@@ -188,13 +190,13 @@ func (p Page) stepRow(step runs.Step) []string {
 	shown := &row{step: step}
 	shown.step.StartedAt, shown.step.Attempts = nil, 0 // columns of their own
 	return []string{
-		paintStep(p.Style, step.Status, symbolOf(step.Status)), term.Clean(step.Path), paintStep(p.Style, step.Status, string(step.Status)), attempts,
+		paintStep(p.Style, step.Status, symbolOf(step.Status)), stepName(&step), paintStep(p.Style, step.Status, string(step.Status)), attempts,
 		elapsed(step, time.Time{}), term.Truncate(shown.details(p.Times, time.Time{}), 100),
 	}
 }
 
 // Step prints one step of a run: its state, its error and its outputs.
-func (p Page) Step(out io.Writer, run string, step runs.Step, logs []runs.Log) {
+func (p Page) Step(out io.Writer, run string, step runs.Step, calls StepCalls, logs []runs.Log) {
 	if step.Error != nil {
 		p.errorBox(out, "the step", step.Error)
 		fmt.Fprintln(out)
@@ -221,8 +223,9 @@ func (p Page) Step(out io.Writer, run string, step runs.Step, logs []runs.Log) {
 	} else {
 		p.form(out, run, step)
 	}
+	p.calls(out, calls)
 	if len(step.Outputs) > 0 {
-		fmt.Fprintf(out, "\n%s\n", indentJSON(step.Outputs))
+		fmt.Fprintf(out, "\n%s\n%s\n", p.Style.Bold("outputs:"), indentJSON(step.Outputs))
 	}
 	if len(logs) > 0 {
 		fmt.Fprintln(out)

@@ -180,8 +180,38 @@ func (p Page) fitted(out io.Writer, table *Table) {
 		fmt.Fprintln(out, strings.TrimRight(row[0]+" "+row[1], " "))
 		for i, cell := range row[2:] {
 			if cell != "" {
-				fmt.Fprintf(out, "    %s %s\n", p.Style.Dim(strings.ToLower(table.Head[i+2])), cell)
+				p.below(out, p.fittedCell(strings.ToLower(table.Head[i+2]), cell))
 			}
 		}
+	}
+}
+
+// fittedCell is a cell behind its name, over several lines where it is too long.
+func (p Page) fittedCell(name, cell string) []string {
+	room := p.Width - 1 - runIndent
+	if term.Width(name+" "+cell) <= room || strings.Contains(cell, "\x1b") {
+		return []string{p.Style.Dim(name) + " " + cell}
+	}
+	lines := term.WrapWords(name+" "+cell, max(room, 1))
+	if behind, ok := strings.CutPrefix(lines[0], name); ok {
+		lines[0] = p.Style.Dim(name) + behind
+	}
+	return lines
+}
+
+// leastCell is how much of a last cell is shown at least, where it is cut.
+const leastCell = 30
+
+// fitDetails cuts the last column of a table to what room the others leave in the terminal,
+// where that is enough.
+func (p Page) fitDetails(table *Table) {
+	widths := widthsOf(append([][]string{table.Head}, table.Rows...))
+	last := len(widths) - 1
+	room := p.Width - 1 - (table.width() - widths[last])
+	if p.Width <= 0 || room < leastCell {
+		return
+	}
+	for _, row := range table.Rows {
+		row[last] = term.Truncate(row[last], room)
 	}
 }
