@@ -88,6 +88,9 @@ func TestOnlyWhatStandsThereIsAnswered(t *testing.T) {
 	if answer == nil || answer.Step.Path != "two" || answer.Run != copiedID || answer.Approved || answer.Comment != "x" {
 		t.Fatalf("the answer is %+v", answer)
 	}
+	if pressed := live.Press(term.KeyEnter); pressed.Answer != nil {
+		t.Error("the answer is sent twice")
+	}
 	if pressed := live.Press("y"); pressed.Answer != nil || live.answers.filling != nil {
 		t.Error("a key counts while an answer is on its way")
 	}
