@@ -160,6 +160,7 @@ var unsteady = []struct {
 	{regexp.MustCompile(`\b\d+[smh] ago`), "AGO"},
 	{regexp.MustCompile(`\b\d+(\.\d+)?(ms|s)\b`), "TOOK"},
 	{regexp.MustCompile(`TOOK → TOOK`), "TOOK"},
+	{regexp.MustCompile(`(: the figures of the week are)[^\n]*…`), "$1 …"}, // cut where a wide time leaves room
 	{regexp.MustCompile(` {2,}`), "  "},
 }
 
