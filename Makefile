@@ -1,7 +1,7 @@
 GO ?= go
 LINT = $(GO) -C tools tool golangci-lint
 
-.PHONY: check build test race fuzz lint gen gen-check golden bench bench-peers bench-start bench-go examples peers browser oidc slow
+.PHONY: check build test race fuzz lint gen gen-check golden bench bench-peers bench-start bench-go examples peers browser oidc deploy slow
 .PHONY: large sound sound-mutants faults power syscalls full-disk corruption kill revisions crash triggers schedules backups soak sim sim-driver replay timers tokens evil canary growth swaps cgroup shutdown hostile row-mutants mutants walks
 .PHONY: licences vulnerabilities release release-check image image-check reproduce
 
@@ -65,6 +65,10 @@ browser: ## the page in Chromium (scripts/install-chromium)
 oidc: ## logins at a certified OpenID server that others wrote (needs Node.js and npm)
 	npm ci --prefix test/oidc
 	$(GO) -C test/oidc test -count=1 -timeout 15m -v ./...
+
+deploy: ## the files of contrib/ against the readers of systemd, Compose, Kubernetes, nginx, Caddy and GitHub Actions; its first build takes minutes
+	$(GO) -C test/deploy vet ./...
+	$(GO) -C test/deploy test -count=1 -timeout 15m -v ./...
 
 peers: ## what other libraries do with the same schedules
 	$(GO) -C bench/peers test -v ./...
