@@ -204,8 +204,8 @@ func TestStreamCallsDoNotMix(t *testing.T) {
 		})
 	}
 	calls.Wait()
-	if n := len(streamOf(w).calls); n != 0 {
-		t.Errorf("%d calls are left", n)
+	if s := streamOf(w); s != nil && len(s.calls) != 0 { // a process that was slow to cancel has been ended
+		t.Errorf("%d calls are left", len(s.calls))
 	}
 }
 

@@ -55,6 +55,7 @@ type HTTP struct {
 
 // speaker is what speaks with one token.
 type speaker struct {
+	ending   map[*mcp.ServerSession]bool // sessions that make room, and have not ended yet; nil = none
 	server   *mcp.Server
 	requests int           // that go on
 	calls    chan struct{} // one for each call that goes on, also when nobody waits for its answer any more
@@ -184,32 +185,51 @@ func (h *HTTP) leave(id string, s *speaker) {
 // or of the one that has the most. Sessions of tokens that were removed end before.
 func (h *HTTP) makeRoom(ctx context.Context, id string) {
 	h.mu.Lock()
-	var ending []*mcp.ServerSession
+	defer h.mu.Unlock()
 	most, of, all := 0, "", 0
 	for token, s := range h.tokens {
-		n := count(s.server.Sessions())
 		if !h.options.Holds(ctx, token) {
-			for session := range s.server.Sessions() {
-				ending = append(ending, session)
+			for _, session := range s.staying() {
+				h.end(s, session)
 			}
 			continue
 		}
+		n := len(s.staying())
 		all += n
 		if n > most || n == most && token == id {
 			most, of = n, token
 		}
 	}
-	if count(h.tokens[id].server.Sessions()) >= sessionsOfToken {
-		ending = append(ending, oldest(h.tokens[id].server))
+	if own := h.tokens[id].staying(); len(own) >= sessionsOfToken {
+		h.end(h.tokens[id], own[0])
 	} else if all >= sessionsOfAll {
-		ending = append(ending, oldest(h.tokens[of].server))
+		h.end(h.tokens[of], h.tokens[of].staying()[0])
 	}
-	h.mu.Unlock()
-	for _, session := range ending {
-		if session != nil { // it may have ended meanwhile
-			go func() { _ = session.Close() }() // it waits for the calls of the session, which are bounded
+}
+
+// end ends a session, which takes as long as its calls do: these are bounded. It counts no
+// more from here on, so that the next one to make room is another one. h.mu is held.
+func (h *HTTP) end(s *speaker, session *mcp.ServerSession) {
+	if s.ending == nil {
+		s.ending = map[*mcp.ServerSession]bool{}
+	}
+	s.ending[session] = true
+	go func() {
+		_ = session.Close()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(s.ending, session)
+	}()
+}
+
+// staying are the token's sessions that are not being ended, the oldest first.
+func (s *speaker) staying() (sessions []*mcp.ServerSession) {
+	for session := range s.server.Sessions() {
+		if !s.ending[session] {
+			sessions = append(sessions, session)
 		}
 	}
+	return sessions
 }
 
 func count(sessions iter.Seq[*mcp.ServerSession]) (n int) {
@@ -217,13 +237,6 @@ func count(sessions iter.Seq[*mcp.ServerSession]) (n int) {
 		n++
 	}
 	return n
-}
-
-func oldest(server *mcp.Server) *mcp.ServerSession {
-	for session := range server.Sessions() {
-		return session
-	}
-	return nil
 }
 
 // ending cancels requests when the server ends.

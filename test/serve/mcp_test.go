@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/flowrun/flowrun/engine/access"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -259,16 +260,22 @@ func TestManySessionsOfMCP(t *testing.T) {
 		sessions = append(sessions, s.session)
 		s.close()
 	}
-	good := 0
-	for _, id := range sessions {
-		s := newSpeaker(t, address, token)
-		s.session = id
-		if status, _ := s.call("workflows", map[string]any{}); status == http.StatusOK {
-			good++
+	there := func() (good int) {
+		for _, id := range sessions {
+			s := newSpeaker(t, address, token)
+			s.session = id
+			if status, _ := s.call("workflows", map[string]any{}); status == http.StatusOK {
+				good++
+			}
+			s.close()
 		}
-		s.close()
+		return good
 	}
-	if last := newSpeaker(t, address, token); good < 1 || good > 20 {
+	good := there()
+	for end := time.Now().Add(time.Minute); good > 16 && time.Now().Before(end); good = there() {
+		time.Sleep(10 * time.Millisecond) // those that made room end beside
+	}
+	if last := newSpeaker(t, address, token); good != 16 {
 		last.session = sessions[len(sessions)-1]
 		status, body := last.call("workflows", map[string]any{})
 		t.Errorf("%d of %d sessions are there; the last: %d %s", good, len(sessions), status, body)

@@ -157,7 +157,7 @@ func (p Page) steps(out io.Writer, steps []runs.Step) {
 		table.Rows = append(table.Rows, p.stepRow(step))
 	}
 	p.fitDetails(&table)
-	p.fitted(out, &table)
+	p.fitted(out, &table, table.width())
 	if len(left) > 0 {
 		fmt.Fprintf(out, "… more steps of items: %s; -o json has all\n", statusCounts(left))
 	}

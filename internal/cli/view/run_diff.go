@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,11 +131,17 @@ func (p Page) diffSteps(out io.Writer, d *rundiff.Diff) {
 		}
 		table.Add(p.pairRow(pair)...)
 	}
-	p.fitted(out, &table)
+	wide := table
+	wide.Rows = append(slices.Clone(table.Rows), []string{"", "", "", widestTook, ""})
+	p.fitted(out, &table, wide.width())
 	if left > 0 {
 		fmt.Fprintf(out, "… %s more\n", diag.Count(left, "step"))
 	}
 }
+
+// widestTook is what room a pair of usual times takes: a millisecond more or less does not
+// change how steps are laid out.
+const widestTook = "999ms → 999ms"
 
 func (p Page) pairRow(pair *rundiff.StepPair) []string {
 	sign := " "
@@ -169,10 +176,10 @@ func sideTook(side *rundiff.StepSide) string {
 	return duration.Brief(time.Duration(*side.DurationMS) * time.Millisecond)
 }
 
-// fitted prints a table, or where the terminal is too narrow for it each row over several
-// lines, so that nothing is cut: what the first cells say, and below it the others.
-func (p Page) fitted(out io.Writer, table *Table) {
-	if p.Width <= 0 || table.width() <= p.Width {
+// fitted prints a table, or where the terminal is too narrow for one so wide each row over
+// several lines, so that nothing is cut: what the first cells say, and below it the others.
+func (p Page) fitted(out io.Writer, table *Table, width int) {
+	if p.Width <= 0 || width <= p.Width {
 		table.Write(out)
 		return
 	}

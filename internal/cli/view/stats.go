@@ -44,7 +44,7 @@ func (p Page) Stats(out io.Writer, s *runstats.Stats) {
 		}
 		table.Add(p.Style.Red("✗"), step, string(f.Kind), fmt.Sprint(f.Count), f.Last)
 	}
-	p.fitted(out, &table)
+	p.fitted(out, &table, table.width())
 }
 
 func brief(ms int64) string { return duration.Brief(time.Duration(ms) * time.Millisecond) }

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/flowrun/flowrun/internal/web/wire"
@@ -190,7 +191,7 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r = g.asSent(r)
-	boundBody(w, r)
+	defer boundBody(w, r)()
 	wire.Contain(http.HandlerFunc(g.check), g.failed).ServeHTTP(w, r)
 }
 
@@ -229,36 +230,55 @@ func (g *Guard) setHeaders(header http.Header) {
 }
 
 // boundBody bounds how large the body of a request may be and how long it may
-// take. The header and the answer are the server's to bound.
-func boundBody(w http.ResponseWriter, r *http.Request) {
+// take, until end is called. The header and the answer are the server's to bound.
+// The writer is the server's again once the handler has returned, whether or not the
+// body was read: over HTTP/2 a deadline that is set later ends the program, and over
+// HTTP/1 it is that of the connection's next request.
+func boundBody(w http.ResponseWriter, r *http.Request) (end func()) {
 	if r.Body == nil || r.Body == http.NoBody {
-		return
+		return func() {}
 	}
+	body := &timedBody{ReadCloser: r.Body}
 	control := http.NewResponseController(w)
-	timer := time.AfterFunc(readLimit, func() {
-		_ = control.SetReadDeadline(time.Unix(1, 0)) // a time that is past; a writer that knows none is a test's
+	body.timer = time.AfterFunc(readLimit, func() {
+		body.mu.Lock()
+		defer body.mu.Unlock()
+		if !body.ended {
+			_ = control.SetReadDeadline(time.Unix(1, 0)) // a time that is past; a writer that knows none is a test's
+		}
 	})
-	r.Body = http.MaxBytesReader(w, &timedBody{ReadCloser: r.Body, timer: timer}, bodyCap+1<<10) // a handler that has the same bound is to see it first
+	r.Body = http.MaxBytesReader(w, body, bodyCap+1<<10) // a handler that has the same bound is to see it first
+	return body.end
 }
 
 // timedBody is in time once it is read.
 type timedBody struct {
 	io.ReadCloser
 	timer *time.Timer
+	mu    sync.Mutex
+	ended bool
 }
 
 func (b *timedBody) Read(data []byte) (int, error) {
 	n, err := b.ReadCloser.Read(data)
 	if err != nil {
-		b.timer.Stop()
+		b.end()
 	}
 	return n, err
 }
 
 // Close ends the clock too: what is not read by then is nobody's.
 func (b *timedBody) Close() error {
-	b.timer.Stop()
+	b.end()
 	return b.ReadCloser.Close()
+}
+
+// end waits for a clock that strikes at this moment: it strikes no more afterwards.
+func (b *timedBody) end() {
+	b.timer.Stop()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ended = true
 }
 
 // admit finds the route, asks for its authority and serves it. What stands in no

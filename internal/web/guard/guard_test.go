@@ -423,3 +423,32 @@ func TestABodyHasHalfAMinute(t *testing.T) {
 		}
 	})
 }
+
+// lateWriter counts deadlines.
+type lateWriter struct {
+	*httptest.ResponseRecorder
+	deadlines int
+}
+
+func (w *lateWriter) SetReadDeadline(time.Time) error {
+	w.deadlines++
+	return nil
+}
+
+// A body that nobody reads is no matter once the request is answered: the writer is not touched
+// then. Over HTTP/2 that would end the program (net/http), for whoever sends the request.
+func TestABodyThatIsNotReadSetsNoDeadlineLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		for _, path := range []string{"/login", "/api/v1/runs", "/nowhere"} {
+			w := &lateWriter{ResponseRecorder: httptest.NewRecorder()}
+			r := request("POST", path, "", "Content-Type: application/json")
+			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(`{"never": "read"}`)), -1
+			f.ServeHTTP(w, r)
+			time.Sleep(2 * readLimit)
+			if w.Code < 400 || w.deadlines != 0 {
+				t.Errorf("%s: %d, and %d deadlines after the answer", path, w.Code, w.deadlines)
+			}
+		}
+	})
+}
