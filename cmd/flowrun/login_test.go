@@ -286,6 +286,9 @@ func TestASecretIsNowhereInClear(t *testing.T) {
 	run("", "connections", "list", "-o", "json")
 	run("", "connections", "test", "-o", "json")
 	said.WriteString(term.text())
+	if strings.Contains(said.String(), "level=WARN") {
+		t.Errorf("a call outside of a run warns of something:\n%s", said.String())
+	}
 	if strings.Contains(said.String(), "canary-4711") || !strings.Contains(said.String(), "TYPED") {
 		t.Errorf("the output holds a secret:\n%s", said.String())
 	}

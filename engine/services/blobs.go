@@ -124,13 +124,17 @@ func (b blobStore) OpenBlob(call pluginhost.BlobCall, digest string) (pluginhost
 	return toldReader{reader}, nil
 }
 
-// EndBlobs is that of pluginhost.BlobStore.
+// EndBlobs is that of pluginhost.BlobStore. A call outside of a run has left nothing: the
+// store takes large values of runs alone.
 func (b blobStore) EndBlobs(call pluginhost.BlobCall, keep []string) error {
 	blobs, err := b.services.Blobs()
 	if err != nil {
 		return err
 	}
-	return blobs.DropUploads(call.Run, store.UploadPrefix(call.Step, call.ID), keep)
+	if err := blobs.DropUploads(call.Run, store.UploadPrefix(call.Step, call.ID), keep); !errors.Is(err, store.ErrRunNotFound) {
+		return err
+	}
+	return nil
 }
 
 // toldReader says what is wrong with a part as a call's failure has it.

@@ -150,8 +150,7 @@ func (a *app) readSecret(name string, flags *setFlags) (string, error) {
 func (a *app) askHidden(text string) ([]byte, error) {
 	signals, stop := a.sys.Signals()
 	defer stop()
-	fmt.Fprint(a.sys.Stderr, text)
-	line, signal, err := term.ReadPassword(a.sys.Stdin, signals)
+	line, signal, err := term.ReadPassword(a.sys.Stdin, a.sys.Stderr, text, signals)
 	fmt.Fprintln(a.sys.Stderr)
 	switch {
 	case signal != nil:

@@ -3,6 +3,7 @@ package term
 import (
 	"bytes"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 )
@@ -19,7 +20,7 @@ func TestWhatIsNoTerminalIsNotAsked(t *testing.T) {
 	if _, stop, ok := Keys(strings.NewReader("q")); ok || stop() != nil {
 		t.Error("a reader gives keys")
 	}
-	if _, _, err := ReadPassword(&bytes.Buffer{}, nil); !errors.Is(err, ErrNoTerminal) {
+	if _, _, err := ReadPassword(&bytes.Buffer{}, io.Discard, "", nil); !errors.Is(err, ErrNoTerminal) {
 		t.Errorf("a buffer was asked: %v", err)
 	}
 	if IsTerminalInput(&bytes.Buffer{}) {

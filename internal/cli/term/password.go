@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
 
@@ -18,19 +19,24 @@ func IsTerminalInput(in io.Reader) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// ReadPassword reads a line from a terminal without showing it. A signal that
-// comes meanwhile ends it: the terminal is given back as it was and the signal
-// returned. ErrNoTerminal.
-func ReadPassword(in io.Reader, signals <-chan os.Signal) (line []byte, signal os.Signal, err error) {
+// ReadPassword reads a line from a terminal without showing it. The prompt is printed to
+// out when nothing that is typed is shown any more: who answers at once, as by pasting, is
+// not seen either. A signal that comes meanwhile ends it: the terminal is given back as it
+// was and the signal returned. ErrNoTerminal.
+func ReadPassword(in io.Reader, out io.Writer, prompt string, signals <-chan os.Signal) (line []byte, signal os.Signal, err error) {
 	file, ok := in.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return nil, nil, ErrNoTerminal
 	}
 	fd := int(file.Fd())
 	before, err := term.GetState(fd)
+	if err == nil {
+		err = hideTyping(fd)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("ask on the terminal: %w", err)
 	}
+	fmt.Fprint(out, prompt)
 	type answer struct {
 		line []byte
 		err  error
@@ -42,8 +48,18 @@ func ReadPassword(in io.Reader, signals <-chan os.Signal) (line []byte, signal o
 	}()
 	select {
 	case a := <-answers:
-		return a.line, nil, a.err
+		return a.line, nil, errors.Join(a.err, term.Restore(fd, before))
 	case signal := <-signals:
 		return nil, signal, term.Restore(fd, before)
 	}
+}
+
+// hideTyping ends the showing of what is typed.
+func hideTyping(fd int) error {
+	modes, err := unix.IoctlGetTermios(fd, getTermios)
+	if err != nil {
+		return err
+	}
+	modes.Lflag &^= unix.ECHO
+	return unix.IoctlSetTermios(fd, setTermios, modes)
 }
