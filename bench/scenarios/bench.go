@@ -14,6 +14,7 @@ import (
 
 	"github.com/flowrun/flowrun/bench/figures"
 	"github.com/flowrun/flowrun/bench/probe"
+	"github.com/flowrun/flowrun/bench/program"
 )
 
 // bench is one measuring: its programs, its folder, what it has measured.
@@ -56,45 +57,11 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 			continue
 		}
 		*p.path = filepath.Join(dir, filepath.Base(p.name))
-		if err := build(ctx, *p.path, p.name, p.release); err != nil {
+		if err := program.Build(ctx, *p.path, p.name, p.release); err != nil {
 			return nil, err
 		}
 	}
 	return b, b.add(b.surroundings(ctx))
-}
-
-// build makes a program of the module as releases are made, without what cuts its size. The
-// file is a copy of what the linker made, as that of a release is that was unpacked: the
-// linker writes through a map, a page at a time, and the kernel keeps such a file in single
-// pages. To map those at a start took 2 of 17 ms more than to map those of a copy.
-func build(ctx context.Context, path, source string, release bool) error {
-	linked := path + ".linked"
-	args := []string{"build", "-o", linked, "-ldflags=-s -w -buildid=", "-trimpath"}
-	if release {
-		args = append(args, "-tags=grpcnotrace")
-	}
-	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
-	if err != nil {
-		return fmt.Errorf("find the module: the scenarios build what they measure, in its folder: %w", err)
-	}
-	command := exec.CommandContext(ctx, "go", append(args, "./"+source)...)
-	command.Dir = strings.TrimSpace(string(root))
-	command.Env = append(os.Environ(), "CGO_ENABLED=0") // a linker of C's at each start took 2 ms of the 18 of a whole command
-	if output, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s: %w\n%s", source, err, output)
-	}
-	if err := copyProgram(path, linked); err != nil {
-		return fmt.Errorf("build %s: %w", source, err)
-	}
-	return os.Remove(linked)
-}
-
-func copyProgram(to, from string) error {
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, data, 0o755)
 }
 
 // surroundings says where and of what this is measured.

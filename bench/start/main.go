@@ -18,6 +18,7 @@ import (
 
 	"github.com/flowrun/flowrun/bench/figures"
 	"github.com/flowrun/flowrun/bench/probe"
+	"github.com/flowrun/flowrun/bench/program"
 )
 
 func main() {
@@ -44,7 +45,7 @@ type measured struct {
 func command(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags := flag.NewFlagSet("start", flag.ContinueOnError)
 	repeat := flags.Int("repeat", 41, "how often each is started")
-	program := flags.String("flowrun", "", "the program to measure; built from this source otherwise")
+	flowrun := flags.String("flowrun", "", "the program to measure; built from this source otherwise")
 	page := flags.String("doc", "", "write the table into this page")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -54,14 +55,13 @@ func command(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if *program == "" {
-		*program = filepath.Join(dir, "bin", "flowrun")
-		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", *program, "./cmd/flowrun")
-		if output, err := build.CombinedOutput(); err != nil {
-			return fmt.Errorf("build flowrun: %w\n%s", err, output)
+	if *flowrun == "" {
+		*flowrun = filepath.Join(dir, "flowrun")
+		if err := program.Build(ctx, *flowrun, "cmd/flowrun", true); err != nil {
+			return err
 		}
 	}
-	all, err := prepare(ctx, dir, *program)
+	all, err := prepare(ctx, dir, *flowrun)
 	if err != nil {
 		return err
 	}

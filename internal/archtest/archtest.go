@@ -74,10 +74,11 @@ func ProductRules() Rules { //nolint:funlen // a table
 			"internal/suitesize":             {},
 			"bench/figures":                  {},
 			"bench/probe":                    {},
+			"bench/program":                  {},
 			"bench/page":                     {"bench/figures"},
-			"bench/start":                    {"bench/figures", "bench/probe"},
+			"bench/start":                    {"bench/figures", "bench/probe", "bench/program"},
 			"bench/floor":                    {"bench/figures", "bench/probe"},
-			"bench/scenarios":                {"bench/figures", "bench/probe", "engine", "engine/boltstore", "engine/collector", "engine/journal", "engine/runs", "engine/spec", "engine/store", "engine/workspace", "test/systrace"},
+			"bench/scenarios":                {"bench/figures", "bench/probe", "bench/program", "engine", "engine/boltstore", "engine/collector", "engine/journal", "engine/runs", "engine/spec", "engine/store", "engine/workspace", "test/systrace"},
 			"test/walks":                     {"engine", "engine/runs", "engine/workspace", "internal/cli", "internal/web", "internal/web/guard", "sdk"},
 
 			"internal/doctor":   append(rooms(), "engine", "engine/diag", "engine/plan", "engine/runs", "engine/telemetry", "internal/web"),
