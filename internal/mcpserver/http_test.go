@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/flowrun/flowrun/internal/web"
 	"github.com/flowrun/flowrun/internal/web/guard"
@@ -104,7 +105,6 @@ func (d *httpDesk) open(token string) string {
 }
 
 // call is a message whose id nobody else has: one counts once in a session.
-// call is a message whose id nobody else has: one counts once in a session.
 func (d *httpDesk) call() string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":"c%d","method":"tools/call","params":{"name":"workflows","arguments":{}}}`, d.calls.Add(1))
 }
@@ -160,6 +160,33 @@ func TestTheEndOfTheServerEndsCalls(t *testing.T) {
 	}()
 	<-d.began
 	d.finish()
+	<-done
+}
+
+// TestABusySessionMakesRoomOnce: it ends when its call does, and until then others make room
+// beside it. Else who holds one call open has as many sessions as they like.
+func TestABusySessionMakesRoomOnce(t *testing.T) {
+	d := newHTTPDesk(t)
+	busy, done := d.open("t"), make(chan struct{})
+	go func() {
+		defer close(done)
+		d.say(t.Context(), "t", busy, d.call())
+	}()
+	<-d.began
+	for range 3 * sessionsOfToken {
+		d.open("t")
+	}
+	sessions := func() int {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return count(d.tokens["t"].server.Sessions())
+	}
+	for end := time.Now().Add(time.Minute); sessions() > sessionsOfToken+1; time.Sleep(time.Millisecond) { // what is idle ends beside
+		if time.Now().After(end) {
+			t.Fatalf("a token that keeps its oldest session busy has %d sessions", sessions())
+		}
+	}
+	close(d.release)
 	<-done
 }
 
